@@ -1,0 +1,45 @@
+"""The closed list of causes a finding may name, and the fields every page about one starts from.
+
+A cause is listed when an analysis can report it; docs/reference/causes has its page.
+"""
+
+from dataclasses import dataclass
+
+Severity = str
+CRITICAL, WARNING, INFO = "critical", "warning", "info"
+
+# Shares of the judged time from which a finding has this severity. Healthy captures that were looked at idle
+# below 1 %, the smallest loss worth a line was 2.8 %: under 2 % nothing is said.
+SEVERITY_FLOORS: tuple[tuple[float, Severity], ...] = ((0.20, CRITICAL), (0.05, WARNING), (0.02, INFO))
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One way to lose time, said in a sentence."""
+
+    name: str
+    summary: str
+
+
+CAUSES: tuple[Cause, ...] = (
+    Cause("host-bound", "The device waits while the host runs Python or operators before the next launch."),
+    Cause("data-loading", "The device waits while the host fetches or prepares the next batch."),
+    Cause("warm-up", "The device waits while the host compiles, tunes, captures a graph or loads code."),
+    Cause("allocator-churn", "The device waits while the host is inside the driver's allocate or free call."),
+    Cause("launch-bound", "The device waits inside launch calls: issuing the work takes longer than doing it."),
+    Cause("small-kernels", "The typical kernel is shorter than the call that launches it."),
+    Cause("sync-stall", "The host blocks until the device has drained, so the device idles when it returns."),
+    Cause("dependency-wait", "Launched work waits on the device for an event, another stream or a peer."),
+    Cause("untraced-work", "The device waits for, or does, something the profiler did not record."),
+    Cause("starved", "No request was runnable: the server had nothing to do."),
+    Cause("exposed-communication", "Collectives run while no compute kernel does."),
+    Cause("exposed-copy", "Copies over a bus run while no kernel does."),
+    Cause("trace-integrity", "The trace contradicts itself, or part of it could not be read."),
+)
+
+CAUSE_NAMES: tuple[str, ...] = tuple(cause.name for cause in CAUSES)
+
+
+def severity(lost_fraction: float) -> Severity | None:
+    """Severity of a loss; None below the floor, where nothing is said."""
+    return next((name for floor, name in SEVERITY_FLOORS if lost_fraction >= floor), None)

@@ -1,0 +1,111 @@
+"""What every analysis needs to know beside the timeline: windows, launches, collectives, suspects."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diagtool import device_work, intervals, launches
+from diagtool.intervals import Intervals
+from diagtool.screening import Suspect, screen
+from diagtool.timeline import Timeline
+
+@dataclass(frozen=True, slots=True)
+class DeviceWindow:
+    """One device of one rank, the span its shares refer to and the rows of ``device`` that lie in it.
+
+    ``outside`` is step time before the first or after the last device event, which the window does not cover.
+    ``step_thread`` is the (process, thread) that marked the steps.
+    """
+
+    rank: int
+    device: int
+    start_ns: int
+    end_ns: int
+    rows: NDArray[np.int64]
+    outside: Intervals
+    step_thread: tuple[int, int] | None
+
+    @property
+    def length_ns(self) -> int:
+        """Length of the window."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def judged_ns(self) -> int:
+        """Window plus the step time outside it: what losses are a share of."""
+        return self.length_ns + self.outside.total_ns
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of this device's metrics."""
+        return {"device": str(self.device), "rank": str(self.rank)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """Facts computed once and shared by the analyses; they stand in rows of the screened timeline's tables.
+
+    ``launches``: for each device row the host row that launched it, or launches.NO_LAUNCH. ``graph_launched``: whether
+    that was a graph launch. ``work``: class of each device row: compute, communication, or a kind of copy.
+    """
+
+    windows: tuple[DeviceWindow, ...]
+    window_kind: str
+    launches: NDArray[np.int64]
+    graph_launched: NDArray[np.bool_]
+    work: NDArray[Any]
+    suspects: tuple[Suspect, ...]
+
+    def spans(self, timeline: Timeline, window: DeviceWindow, *works: str) -> Intervals:
+        """Union of a device's events of some classes (of all when none is named), clipped to its window."""
+        rows = window.rows
+        if works:
+            rows = rows[np.isin(self.work[rows], works)]
+        starts = timeline.device["start_ns"].to_numpy()[rows]
+        ends = timeline.device["end_ns"].to_numpy()[rows]
+        return intervals.clip(intervals.union(starts, ends), window.start_ns, window.end_ns)
+
+
+def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, Context]:
+    """The timeline without impossible events, and the context that goes with it.
+
+    ``window_kind`` is ``device`` (first start to last end of a device's events) or ``steps`` (first to last step
+    mark; devices without step marks keep their own span).
+    """
+    clean, suspects = screen(timeline)
+    matched = launches.match(clean)
+    windows = tuple(
+        _window(clean, int(rank), int(device), group.index.to_numpy(), window_kind)
+        for (rank, device), group in clean.device.groupby(["rank", "device"], sort=True)
+    )
+    context = Context(
+        windows=windows,
+        window_kind=window_kind,
+        launches=matched,
+        graph_launched=launches.is_graph_launch(clean, matched),
+        work=device_work.classify(clean.device),
+        suspects=suspects,
+    )
+    return clean, context
+
+
+def _window(
+    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], kind: str
+) -> DeviceWindow:
+    starts = timeline.device["start_ns"].to_numpy()[rows]
+    ends = timeline.device["end_ns"].to_numpy()[rows]
+    start, end = int(starts.min()), int(ends.max())
+    steps = timeline.steps.loc[timeline.steps["rank"] == rank]
+    outside, thread = intervals.EMPTY, None
+    if len(steps):
+        first = steps.iloc[0]
+        thread = (int(first["process"]), int(first["thread"]))
+        marked = intervals.union(steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy())
+        if kind == "steps" and len(marked.starts):
+            start, end = int(marked.starts[0]), int(marked.ends[-1])
+            rows = rows[(starts < end) & (ends > start)]
+        else:
+            outside = intervals.subtract(marked, Intervals(np.array([start]), np.array([end])))
+    return DeviceWindow(rank, device, start, end, rows, outside, thread)

@@ -1,0 +1,295 @@
+"""Diagnosis and what it is made of: the public JSON (``schema: 1``), stdlib only so that it loads at once.
+
+Values are in base units (seconds, bytes, fractions); ``units.py`` alone turns them into text. An unknown value is
+None with a reason, never 0.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from diagtool.causes import CAUSE_NAMES, severity
+from diagtool.metrics import METRICS
+
+SCHEMA = 1
+SCHEMA_FILE = "diagnosis.schema.json"
+
+Scalar = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something of the input that did not reach the timeline: ``count`` of ``what``, with one example."""
+
+    what: str
+    count: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the data came from. ``lost`` is what could not be read of it."""
+
+    format: str
+    tool: str = ""
+    version: str = ""
+    files: tuple[str, ...] = ()
+    lost: tuple[Loss, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of the capture; None where the source does not say. ``compute_capability`` is ``9.0``."""
+
+    rank: int
+    index: int
+    name: str = ""
+    sms: int | None = None
+    memory_bytes: int | None = None
+    compute_capability: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The span that shares refer to, averaged over devices. ``outside_s`` is the step time it does not cover."""
+
+    kind: str
+    seconds: float
+    outside_s: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What sets the pace, with its share of the window; ``reason`` says why it is not known more closely."""
+
+    resource: str
+    share: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundBy:
+    """The first and the second resource that set the pace."""
+
+    resource: str
+    share: float | None
+    reason: str
+    next: Bound | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure. Made by ``metric()``, which takes unit, direction and definition from the registry."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float | None
+    unit: str
+    better: str | None
+    method: str
+    reason: str
+    samples: tuple[float, ...]
+    definition: str
+
+
+def metric(
+    name: str,
+    value: float | None,
+    labels: Mapping[str, str] | None = None,
+    *,
+    method: str = "measured",
+    reason: str = "",
+    samples: Sequence[float] = (),
+) -> Metric:
+    """A metric of the registry. ValueError when the value is not finite, or missing without a reason."""
+    spec = METRICS[name]
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: an unknown value is None with a reason")
+    if value is None and not reason:
+        raise ValueError(f"{name} has neither a value nor a reason")
+    given = dict(labels or {})
+    return Metric(
+        name, given, value, spec.unit, spec.better, method, reason, tuple(samples), spec.definition
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observation behind a finding. ``of`` names what a share is a share of."""
+
+    what: str
+    value: Scalar
+    unit: str = ""
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One thing to change; ``command`` is the flag or line to type where there is one."""
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One cause, what it costs and what to do. Made by ``finding()``, which judges the severity."""
+
+    cause: str
+    severity: str
+    title: str
+    evidence: tuple[Evidence, ...]
+    fix: tuple[Fix, ...]
+    lost_s: float
+    lost_fraction: float
+    confidence: str
+    where: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+def finding(
+    cause: str,
+    title: str,
+    *,
+    lost_s: float,
+    lost_fraction: float,
+    evidence: Sequence[Evidence],
+    fix: Sequence[Fix] = (),
+    confidence: str = "high",
+    where: Mapping[str, Scalar] | None = None,
+    severity_at_least: str | None = None,
+) -> Finding | None:
+    """A finding of the closed list of causes, or None when the loss is below the floor.
+
+    ``severity_at_least`` is for what must be said whatever it costs, such as a trace that contradicts itself.
+    """
+    if cause not in CAUSE_NAMES:
+        raise ValueError(f"{cause} is not in the list of causes")
+    judged = severity(lost_fraction) or severity_at_least
+    if judged is None:
+        return None
+    return Finding(
+        cause, judged, title, tuple(evidence), tuple(fix), lost_s, lost_fraction, confidence, dict(where or {})
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: ``unit`` as in the metric registry, or empty for text."""
+
+    name: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """At most a few dozen rows of plain values, ready to print."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one analysis answered. ``skipped`` says why it could not; then nothing else is set."""
+
+    analysis: str
+    metrics: tuple[Metric, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    tables: tuple[Table, ...] = ()
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything the tool has to say about one input. ``findings`` are those of all results, costliest first."""
+
+    source: Source
+    devices: tuple[Device, ...]
+    environment: Mapping[str, Scalar]
+    workload: Mapping[str, Scalar]
+    window: Window | None
+    bound_by: BoundBy
+    findings: tuple[Finding, ...]
+    results: tuple[Result, ...]
+    schema: int = SCHEMA
+
+    @property
+    def healthy(self) -> bool:
+        """Device work was seen and nothing costs 5 % or more."""
+        return self.window is not None and not any(f.severity != "info" for f in self.findings)
+
+    def result(self, analysis: str) -> Result | None:
+        """What one analysis answered; None when it is not part of this diagnosis."""
+        return next((r for r in self.results if r.analysis == analysis), None)
+
+    def metrics(self, name: str) -> tuple[Metric, ...]:
+        """All metrics of a name, one per combination of labels."""
+        return tuple(m for result in self.results for m in result.metrics if m.name == name)
+
+    def metric(self, name: str, **labels: str) -> Metric:
+        """The one metric with this name and these labels. KeyError when there is none, or more than one."""
+        found = [m for m in self.metrics(name) if all(m.labels.get(k) == v for k, v in labels.items())]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} metrics {name} with {labels}")
+        return found[0]
+
+    def table(self, name: str) -> Table | None:
+        """The table of a name, whichever analysis made it."""
+        return next((t for result in self.results for t in result.tables if t.name == name), None)
+
+
+def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The public JSON as plain data, ``schema`` first; the order of keys is stable."""
+    data = asdict(diagnosis)
+    return {"schema": data.pop("schema"), **data}
+
+
+def to_json(diagnosis: Diagnosis) -> str:
+    """The public JSON as text, valid against diagnosis.schema.json: no NaN, no Infinity."""
+    return json.dumps(to_dict(diagnosis), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def from_dict(data: Mapping[str, Any]) -> Diagnosis:
+    """Inverse of ``to_dict``. KeyError or TypeError when the data is not a diagnosis of this schema."""
+    if data["schema"] != SCHEMA:
+        raise TypeError(f"schema {data['schema']!r}: this version reads schema {SCHEMA}")
+    source, window, bound = data["source"], data["window"], data["bound_by"]
+    return Diagnosis(
+        source=Source(**{**source, "files": tuple(source["files"]), "lost": tuple(Loss(**x) for x in source["lost"])}),
+        devices=tuple(Device(**device) for device in data["devices"]),
+        environment=data["environment"],
+        workload=data["workload"],
+        window=Window(**window) if window else None,
+        bound_by=BoundBy(**{**bound, "next": Bound(**bound["next"]) if bound["next"] else None}),
+        findings=tuple(_finding(item) for item in data["findings"]),
+        results=tuple(_result(item) for item in data["results"]),
+    )
+
+
+def _finding(data: Mapping[str, Any]) -> Finding:
+    evidence = tuple(Evidence(**item) for item in data["evidence"])
+    return Finding(**{**data, "evidence": evidence, "fix": tuple(Fix(**item) for item in data["fix"])})
+
+
+def _result(data: Mapping[str, Any]) -> Result:
+    tables = (
+        Table(
+            item["name"],
+            item["title"],
+            tuple(Column(**column) for column in item["columns"]),
+            tuple(tuple(row) for row in item["rows"]),
+        )
+        for item in data["tables"]
+    )
+    return Result(
+        data["analysis"],
+        tuple(Metric(**{**item, "samples": tuple(item["samples"])}) for item in data["metrics"]),
+        tuple(_finding(item) for item in data["findings"]),
+        tuple(tables),
+        data["skipped"],
+    )

@@ -1,0 +1,97 @@
+"""The bytes of a file, gunzipped on the way, and the book of what was lost."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from isal import isal_zlib
+
+from diagtool.diagnosis import Loss
+from diagtool.errors import UnreadableInput
+
+GZIP_MAGIC = b"\x1f\x8b"
+BLOCK_BYTES = 4 << 20
+HEAD_BYTES = 256 << 10
+
+Progress = Callable[[int, int], None]
+"""Called with (bytes of the file read, size of the file)."""
+
+
+class Losses:
+    """Counts what could not be read, with the first example of each kind."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Loss] = {}
+
+    def add(self, what: str, count: int = 1, detail: str = "") -> None:
+        """Count ``count`` more of ``what``."""
+        if count:
+            before = self._found.get(what, Loss(what, 0, detail))
+            self._found[what] = Loss(what, before.count + count, before.detail)
+
+    def all(self) -> tuple[Loss, ...]:
+        """Every kind of loss, in the order it was first met."""
+        return tuple(self._found.values())
+
+
+def head(path: Path, size: int = HEAD_BYTES) -> bytes:
+    """The first bytes of the content, gunzipped; fewer when the file is short or broken."""
+    found = bytearray()
+    for block in blocks(path, Losses(), block_bytes=size):
+        found += block
+        if len(found) >= size:
+            break
+    return bytes(found[:size])
+
+
+def blocks(
+    path: Path, losses: Losses, on_progress: Progress | None = None, block_bytes: int = BLOCK_BYTES
+) -> Iterator[bytes]:
+    """The content in blocks of at most ``block_bytes``, whatever the file is called.
+
+    A gzip stream that is cut or damaged gives what can be had, and a line in ``losses``. UnreadableInput when the
+    file cannot be opened.
+    """
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            first = file.read(2)
+            file.seek(0)
+            stream = _gunzip(file, losses, block_bytes) if first == GZIP_MAGIC else _plain(file, block_bytes)
+            for block in stream:
+                yield block
+                if on_progress:
+                    on_progress(file.tell(), size)
+    except OSError as error:
+        raise UnreadableInput(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _plain(file: Any, block_bytes: int) -> Iterator[bytes]:
+    while block := file.read(block_bytes):
+        yield block
+
+
+def _gunzip(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
+    stream = isal_zlib.decompressobj(wbits=31)
+    pending = b""
+    while True:
+        if not pending:
+            pending = file.read(block_bytes // 8)
+        if not pending:
+            if not stream.eof:
+                losses.add("compressed data cut short", 1, "the gzip stream ends before its end mark")
+            return
+        if stream.eof:
+            # A gzip file may hold several members one after the other; anything else behind the end is padding.
+            if not pending.startswith(GZIP_MAGIC):
+                return
+            stream = isal_zlib.decompressobj(wbits=31)
+        try:
+            block = stream.decompress(pending, block_bytes)
+        except (isal_zlib.error, zlib.error, EOFError) as error:
+            losses.add("compressed data damaged", 1, str(error))
+            return
+        pending = stream.unused_data if stream.eof else stream.unconsumed_tail
+        if block:
+            yield block

@@ -1,0 +1,461 @@
+"""PyTorch profiler traces (Kineto, Chrome trace JSON) to a Timeline: CUDA, ROCm, MTIA and XPU, old and new categories.
+
+Events are placed by category alone; names decide only what kind of call a runtime call is. Launches are not matched
+here: that needs both sides, which may stand in two files.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from diagtool.diagnosis import Device, Source
+from diagtool.readers.chrome_trace import ChromeTrace, Complete
+from diagtool.readers.files import Losses, Progress
+from diagtool.readers.stamps import LIMIT_NS, nanoseconds
+from diagtool.timeline import Timeline
+
+FORMAT = "kineto"
+
+# Category (lower case) -> kind of a device row. Kineto wrote capitals until 2022.
+_DEVICE = {
+    "kernel": "kernel",
+    "mtia_ccp_events": "kernel",
+    "gpu_memcpy": "copy",
+    "memcpy": "copy",
+    "gpu_memset": "set",
+    "memset": "set",
+}
+_CALL = "call"
+_HOST = {
+    "cpu_op": "op",
+    "operator": "op",
+    "user_annotation": "range",
+    "python_function": "python",
+    "runtime": _CALL,
+    "overhead": "other",
+}
+_CALL_SUFFIXES = ("_runtime", "_driver")
+
+_SYNC_CALL = re.compile(r"synchronize", re.IGNORECASE)
+_COPY_CALL = re.compile(r"mem(?:cpy|set)", re.IGNORECASE)
+_LAUNCH_CALL = re.compile(r"launch|submit", re.IGNORECASE)
+_RANGE_OP = re.compile(r"^(?:ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.|## )")
+_STEP = (
+    ("ProfilerStep", re.compile(r"^ProfilerStep#?\s*\d+")),
+    ("vllm", re.compile(r"^execute_(?:\d+_)?context_\d+")),
+    ("sglang", re.compile(r"^step\[")),
+    ("diffusion", re.compile(r"^execute_diffusion_")),
+)
+_DMA = re.compile(r"^dma_", re.IGNORECASE)
+
+_UNKNOWN = -1
+
+
+class _DeviceArgs(msgspec.Struct, gc=False):
+    """Arguments of a device event; both spellings where Kineto changed one."""
+
+    correlation: int | str | float | None = None
+    device: int | str | float | None = None
+    stream: int | str | float | None = None
+    bytes: int | str | float | None = None
+    grid: list[int] | None = None
+    block: list[int] | None = None
+    registers: int | float | None = msgspec.field(name="registers per thread", default=None)
+    shared_memory: int | float | None = msgspec.field(name="shared memory", default=None)
+    occupancy: int | float | None = msgspec.field(name="est. achieved occupancy %", default=None)
+    old_occupancy: int | float | None = msgspec.field(name="theoretical occupancy %", default=None)
+    graph: int | str | float | None = msgspec.field(name="graph id", default=None)
+    graph_node: int | str | float | None = msgspec.field(name="graph node id", default=None)
+    group: str | None = msgspec.field(name="Process Group Name", default=None)
+
+
+class _CallArgs(msgspec.Struct, gc=False):
+    correlation: int | str | float | None = None
+
+
+def sniff(head: bytes) -> bool:
+    """A JSON object with traceEvents, or a bare array of Chrome events."""
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text[:1] == b"{":
+        return b'"traceEvents"' in text or (b'"schemaVersion"' in text and b'"deviceProperties"' in text)
+    return text[:1] == b"[" and re.match(rb'\[\s*\{[^{}]*"ph"\s*:', text) is not None
+
+
+def read(path: Path, on_progress: Progress | None = None) -> Timeline:
+    """The timeline of one trace file. ``rank`` is the one the file states, or -1.
+
+    UnreadableInput when it is empty or holds no events. What was lost on the way stands in ``source.lost``.
+    """
+    losses = Losses()
+    trace = ChromeTrace(path, losses, on_progress)
+    columns = _Columns(losses)
+    for batch in trace.batches():
+        columns.add(batch)
+    return columns.timeline(trace, path)
+
+
+class _Names:
+    """Codes for repeated strings: a trace has a hundred names for each hundred thousand events."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def codes(self, names: Iterable[str]) -> NDArray[np.int32]:
+        known = self._codes
+        return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+
+    def categorical(self, codes: NDArray[np.int32]) -> pd.Categorical:
+        return pd.Categorical.from_codes(codes, categories=pd.Index(list(self._codes), dtype=object))
+
+
+class _Columns:
+    """Column arrays of host and device events, grown batch by batch so that events never pile up as objects."""
+
+    def __init__(self, losses: Losses) -> None:
+        self._losses = losses
+        self._names = _Names()
+        self._kinds = _Names()
+        self._groups = _Names()
+        self._threads: dict[str, int] = {}
+        self._families: dict[str | None, tuple[str, str] | None] = {}
+        self._call_kinds: dict[str, str] = {}
+        self._host: list[dict[str, NDArray[Any]]] = []
+        self._device: list[dict[str, NDArray[Any]]] = []
+        self._recording: list[tuple[int, int]] = []
+        self.impossible: list[tuple[str, int, int]] = []
+
+    def add(self, batch: Sequence[Complete]) -> None:
+        """Take over one batch of events."""
+        host: list[Complete] = []
+        device: list[Complete] = []
+        host_kinds: list[str] = []
+        device_kinds: list[str] = []
+        families = self._families
+        for event in batch:
+            category = event.cat
+            try:
+                family = families[category]
+            except KeyError:
+                family = families[category] = _family(category)
+            if family is None:
+                if category == "Trace" and event.name.startswith("PyTorch Profiler"):
+                    self._add_recording(event)
+                continue
+            table, kind = family
+            if table == "device":
+                device.append(event)
+                device_kinds.append("copy" if kind == "kernel" and _DMA.match(event.name) else kind)
+            else:
+                host.append(event)
+                host_kinds.append(self._call_kind(event.name) if kind == _CALL else _op_kind(kind, event.name))
+        if host:
+            self._host.append(self._host_rows(host, host_kinds))
+        if device:
+            self._device.append(self._device_rows(device, device_kinds))
+
+    def timeline(self, trace: ChromeTrace, path: Path) -> Timeline:
+        """The finished timeline; times count from the earliest stamp that can be true."""
+        header = trace.header
+        host, device = _stacked(self._host), _stacked(self._device)
+        for rows, what in ((host, "host"), (device, "device")):
+            if rows:
+                _drop_stray_zeros(rows, what, self._losses)
+        base = _integer(header.get("baseTimeNanoseconds"), 0)
+        stamps = [int(rows["start_ns"].min()) for rows in (host, device) if rows and len(rows["start_ns"])]
+        first = min(stamps, default=0)
+        for rows in (host, device):
+            if rows:
+                rows["start_ns"] -= first
+                rows["end_ns"] -= first
+        rank = _rank(header)
+        steps = _steps(host, self._names) if host else {}
+        for rows in (host, device, steps):
+            if rows:
+                rows["rank"] = np.full(len(rows["start_ns"]), rank, np.int64)
+        for rows in (host, device):
+            if rows:
+                rows["name"] = self._names.categorical(rows["name"])
+                rows["kind"] = self._kinds.categorical(rows["kind"])
+        if device:
+            device["group"] = self._groups.categorical(device["group"])
+        recording = max((end for _, end in self._recording), default=None)
+        return Timeline.build(
+            Source(FORMAT, "PyTorch profiler", _version(header), (str(path),), self._losses.all()),
+            {"host": host, "device": device, "steps": steps},
+            devices=_devices(header, rank, device),
+            origin_ns=base + first,
+            recording_end_ns={rank: recording - first} if recording is not None else None,
+            environment={"events": trace.event_count, **_runtime(header)},
+        )
+
+    def _call_kind(self, name: str) -> str:
+        kind = self._call_kinds.get(name)
+        if kind is None:
+            kind = self._call_kinds[name] = _call_kind(name)
+        return kind
+
+    def _add_recording(self, event: Complete) -> None:
+        values, usable = nanoseconds([event.ts, event.dur])
+        if usable.all():
+            self._recording.append((int(values[0]), int(values[0] + values[1])))
+
+    def _spans(self, events: Sequence[Complete]) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
+        """Start and end of events and which of them have both, in order."""
+        starts, has_start = nanoseconds([event.ts for event in events])
+        lengths, has_length = nanoseconds([event.dur for event in events])
+        usable = has_start & has_length
+        backward = usable & (lengths < 0)
+        self._losses.add("events without a usable ts or dur", int((~usable).sum()), _first(events, ~usable))
+        self._losses.add("events that end before they start", int(backward.sum()), _first(events, backward))
+        keep = usable & ~backward
+        return {"start_ns": starts, "end_ns": starts + lengths}, keep
+
+    def _host_rows(self, events: list[Complete], kinds: list[str]) -> dict[str, NDArray[Any]]:
+        rows, keep = self._spans(events)
+        correlation = np.full(len(events), _UNKNOWN, np.int64)
+        called = [index for index, kind in enumerate(kinds) if kind in _CALL_KINDS and events[index].args]
+        args = _decoded([events[index].args for index in called], _CallArgs)
+        correlation[called] = self._integers([item.correlation for item in args], "correlation")
+        rows |= {
+            "name": self._names.codes(event.name for event in events),
+            "kind": self._kinds.codes(kinds),
+            "process": self._ids([event.pid for event in events]),
+            "thread": self._ids([event.tid for event in events]),
+            "correlation": correlation,
+        }
+        return {name: values[keep] for name, values in rows.items()}
+
+    def _device_rows(self, events: list[Complete], kinds: list[str]) -> dict[str, NDArray[Any]]:
+        rows, keep = self._spans(events)
+        args = _decoded([event.args for event in events], _DeviceArgs)
+        device = self._integers([item.device for item in args], "device")
+        stream = self._integers([item.stream for item in args], "stream")
+        pid = np.array([event.pid if type(event.pid) is int else _UNKNOWN for event in events], np.int64)
+        rows |= {
+            "name": self._names.codes(event.name for event in events),
+            "kind": self._kinds.codes(kinds),
+            # Kineto draws a device's work in a process whose id is the index of the device.
+            "device": np.where(device == _UNKNOWN, pid, device),
+            "stream": stream,
+            "correlation": self._integers([item.correlation for item in args], "correlation"),
+            "graph": self._integers([item.graph for item in args], "graph id"),
+            "graph_node": self._integers([item.graph_node for item in args], "graph node id"),
+            "bytes": _counts([item.bytes for item in args]),
+            "blocks": _counts([_product(item.grid) for item in args]),
+            "threads": _counts([_product(item.block) for item in args]),
+            "registers": _counts([item.registers for item in args]),
+            "dynamic_smem": _counts([item.shared_memory for item in args]),
+            "recorded_occupancy": _real([
+                item.old_occupancy if item.occupancy is None else item.occupancy for item in args
+            ]) / 100,
+            "group": np.array([_UNKNOWN if item.group is None else self._groups.codes([item.group])[0] for item in args], np.int32),
+        }  # fmt: skip
+        return {name: values[keep] for name, values in rows.items()}
+
+    def _integers(self, values: list[Any], what: str) -> NDArray[np.int64]:
+        try:
+            return np.array([_UNKNOWN if value is None else value for value in values], np.int64)
+        except (ValueError, TypeError, OverflowError):
+            ids = [_integer(value, _UNKNOWN) for value in values]
+            odd = sum(value is not None and type(value) is not int for value in values)
+            self._losses.add(f"{what} ids that are not whole numbers", odd)
+            return np.array(ids, np.int64)
+
+    def _ids(self, values: list[int | str | None]) -> NDArray[np.int64]:
+        """Process or thread ids; a name gets a number below -1 of its own."""
+        try:
+            return np.array(values, np.int64)
+        except (ValueError, TypeError, OverflowError):
+            named = self._threads
+            return np.array(
+                [
+                    value
+                    if type(value) is int
+                    else _UNKNOWN
+                    if value is None
+                    else named.setdefault(str(value), -2 - len(named))
+                    for value in values
+                ],
+                np.int64,
+            )
+
+
+_CALL_KINDS = frozenset({"sync", "copy", "launch", "other"})
+
+
+def _family(category: str | None) -> tuple[str, str] | None:
+    """(table, kind) of a category; None for what is neither host nor device work."""
+    if category is None:
+        return None
+    lower = category.lower()
+    if lower in _DEVICE:
+        return "device", _DEVICE[lower]
+    if lower in _HOST:
+        return "host", _HOST[lower]
+    return ("host", _CALL) if lower.endswith(_CALL_SUFFIXES) else None
+
+
+def _call_kind(name: str) -> str:
+    for kind, pattern in (("sync", _SYNC_CALL), ("copy", _COPY_CALL), ("launch", _LAUNCH_CALL)):
+        if pattern.search(name):
+            return kind
+    return "other"
+
+
+def _op_kind(kind: str, name: str) -> str:
+    """Until 2022 annotations had the category of operators."""
+    return "range" if kind == "op" and _RANGE_OP.match(name) else kind
+
+
+def _decoded(raws: list[msgspec.Raw], shape: type[Any]) -> list[Any]:
+    """Arguments of many events in one go; a single odd one makes each be looked at by itself."""
+    if not raws:
+        return []
+    try:
+        text = b"[" + b",".join([raw if raw else b"{}" for raw in raws]) + b"]"
+        return msgspec.json.decode(text, type=list[shape])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return [_leniently(raw, shape) for raw in raws]
+
+
+def _leniently(raw: msgspec.Raw, shape: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        given = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return shape()
+    good = {}
+    for item in msgspec.structs.fields(shape) if isinstance(given, dict) else ():
+        if item.encode_name in given:
+            try:
+                good[item.name] = msgspec.convert(given[item.encode_name], item.type)
+            except msgspec.ValidationError:
+                continue
+    return shape(**good)
+
+
+def _stacked(batches: list[dict[str, NDArray[Any]]]) -> dict[str, Any]:
+    if not batches:
+        return {}
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+
+
+def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
+    """Leave out events stamped 0 in a trace that happened elsewhere: a lost stamp must not set the span."""
+    starts = rows["start_ns"]
+    zero = starts == 0
+    if not zero.any() or zero.all():
+        return
+    others = starts[~zero]
+    distance, span = int(np.abs(others).min()), int(others.max() - others.min())
+    if distance > 100 * max(span, 1):
+        losses.add(f"{what} events with a time stamp of 0", int(zero.sum()))
+        for name in rows:
+            rows[name] = rows[name][~zero]
+
+
+def _steps(host: dict[str, Any], names: _Names) -> dict[str, Any]:
+    known = list(names._codes)
+    kinds = {
+        code: kind for code, name in enumerate(known) for kind, pattern in _STEP if pattern.match(name)
+    }
+    rows = np.flatnonzero(np.isin(host["name"], list(kinds)))
+    if not len(rows):
+        return {}
+    codes = host["name"][rows]
+    return {
+        "kind": [kinds[code] for code in codes],
+        "name": names.categorical(codes),
+        **{name: host[name][rows].copy() for name in ("start_ns", "end_ns", "process", "thread")},
+    }
+
+
+def _devices(header: dict[str, Any], rank: int, device: dict[str, Any]) -> tuple[Device, ...]:
+    stated = header.get("deviceProperties")
+    properties = {
+        _integer(item.get("id"), index): item
+        for index, item in enumerate(stated if isinstance(stated, list) else [])
+        if isinstance(item, dict)
+    }
+    used = np.unique(device["device"]).tolist() if device else []
+    return tuple(_device(rank, index, properties.get(index, {})) for index in used)
+
+
+def _device(rank: int, index: int, item: dict[str, Any]) -> Device:
+    major, minor = item.get("computeMajor"), item.get("computeMinor")
+    return Device(
+        rank=rank,
+        index=index,
+        name=str(item.get("name") or ""),
+        sms=_integer(item.get("numSms"), 0) or None,
+        memory_bytes=_integer(item.get("totalGlobalMem"), 0) or None,
+        compute_capability=f"{major}.{minor}" if isinstance(major, int) and isinstance(minor, int) else None,
+    )
+
+
+def _rank(header: dict[str, Any]) -> int:
+    info = header.get("distributedInfo")
+    rank = info.get("rank") if isinstance(info, dict) else None
+    return rank if type(rank) is int and 0 <= rank < 1 << 31 else _UNKNOWN
+
+
+def _runtime(header: dict[str, Any]) -> dict[str, Any]:
+    keys = ("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "with_stack")
+    return {key: header[key] for key in keys if isinstance(header.get(key), int)}
+
+
+def _version(header: dict[str, Any]) -> str:
+    version = header.get("schemaVersion")
+    return f"schema {version}" if type(version) is int else ""
+
+
+def _first(events: Sequence[Complete], rows: NDArray[np.bool_]) -> str:
+    return events[int(np.argmax(rows))].name[:80] if rows.any() else ""
+
+
+def _integer(value: Any, otherwise: int) -> int:
+    """A whole number from a number or its text; ``otherwise`` when it is none."""
+    if type(value) is int:
+        return value if abs(value) < LIMIT_NS else otherwise
+    if isinstance(value, float) and value.is_integer() and abs(value) < LIMIT_NS:
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
+        return int(value)
+    return otherwise
+
+
+def _product(sizes: list[int] | None) -> float | None:
+    return float(math.prod(map(float, sizes))) if sizes else None
+
+
+def _counts(values: list[Any]) -> NDArray[np.float64]:
+    """Whole numbers from 0 to 2**53, NaN for all else."""
+    numbers = _real(values)
+    with np.errstate(invalid="ignore"):
+        numbers[~((numbers >= 0) & (numbers <= 2**53) & (numbers == np.floor(numbers)))] = np.nan
+    return numbers
+
+
+def _real(values: list[Any]) -> NDArray[np.float64]:
+    """Numbers, NaN for what is none."""
+    try:
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+    except (ValueError, TypeError, OverflowError):
+        return np.array([_float(value) for value in values], np.float64)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return np.nan

@@ -1,0 +1,146 @@
+"""Device events that cannot be true, found before anything is counted.
+
+Profilers write durations of hours, ends past the end of the recording and stamps from another day. Such an event is
+named and left out; one that is only unlikely is named and kept.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from diagtool.timeline import Timeline
+
+# A long event is held against others only where there are enough of them to say what is usual.
+MIN_EVENTS = 20
+OVERRUN_OF_MEDIAN = 10
+DOMINANT_SHARE = 0.5
+_STRAY_SHARE = 0.05
+_STRAY_OF_SPAN = 1000
+_STRAY_NS = 60 * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A device event that is impossible, or only dominant: one event over half the window."""
+
+    name: str
+    rank: int
+    device: int
+    start_ns: int
+    duration_ns: int
+    reason: str
+    excluded: bool
+
+
+def screen(timeline: Timeline) -> tuple[Timeline, tuple[Suspect, ...]]:
+    """The timeline without the device events that cannot be true, and every suspect with the reason."""
+    device = timeline.device
+    excluded = np.zeros(len(device), np.bool_)
+    suspects: list[Suspect] = []
+    for (rank, index), group in device.groupby(["rank", "device"], sort=True):
+        rows = group.index.to_numpy()
+        judged = _judge(group, timeline, int(rank))
+        for position, reason, out in judged:
+            row = rows[position]
+            excluded[row] |= out
+            suspects.append(_suspect(device, row, int(rank), int(index), reason, out))
+    return (timeline.keep_device(~excluded) if excluded.any() else timeline), tuple(suspects)
+
+
+def _suspect(device: pd.DataFrame, row: Any, rank: int, index: int, reason: str, out: bool) -> Suspect:
+    start, end = int(device["start_ns"].iat[row]), int(device["end_ns"].iat[row])
+    return Suspect(str(device["name"].iat[row]), rank, index, start, end - start, reason, out)
+
+
+def _judge(group: pd.DataFrame, timeline: Timeline, rank: int) -> list[tuple[int, str, bool]]:
+    """(position in group, reason, whether it is left out) of each suspect of one device."""
+    if len(group) < MIN_EVENTS:
+        return []
+    starts, ends = group["start_ns"].to_numpy(), group["end_ns"].to_numpy()
+    host = timeline.host.loc[timeline.host["rank"] == rank]
+    found = {
+        int(position): reason
+        for test in (
+            _stray(starts),
+            _past_recording(starts, ends, (timeline.recording_end_ns or {}).get(rank)),
+            _overruns(group, starts, ends),
+            _past_everything(starts, ends, host),
+        )
+        for position, reason in test
+    }
+    left = np.ones(len(group), np.bool_)
+    left[list(found)] = False
+    span = int(ends[left].max() - starts[left].min()) if left.any() else 0
+    lengths = ends - starts
+    dominant = np.flatnonzero(left & (lengths > DOMINANT_SHARE * span)) if span else []
+    return [(position, reason, True) for position, reason in sorted(found.items())] + [
+        (int(position), "is over half of the window", False) for position in dominant
+    ]
+
+
+def _stray(starts: NDArray[np.int64]) -> list[tuple[int, str]]:
+    """Stamps of a few events that lie far from all others."""
+    order = np.argsort(starts, kind="stable")
+    gaps = np.diff(starts[order])
+    if not len(gaps):
+        return []
+    cut = int(np.argmax(gaps)) + 1
+    early, late = order[:cut], order[cut:]
+    few, many = sorted((early, late), key=len)
+    span = int(starts[many].max() - starts[many].min())
+    if len(few) > _STRAY_SHARE * len(starts) or gaps[cut - 1] < max(_STRAY_OF_SPAN * span, _STRAY_NS):
+        return []
+    return [(int(position), "is stamped far from all other events") for position in few]
+
+
+def _past_recording(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], recording_end: int | None
+) -> list[tuple[int, str]]:
+    if recording_end is None:
+        return []
+    # The profiler waits for the device before it stops, so nothing real ends later; a tenth is left for its clock.
+    limit = recording_end + max((recording_end - int(starts.min())) // 10, 1_000_000)
+    return [(int(p), "ends after the recording ended") for p in np.flatnonzero(ends > limit)]
+
+
+def _overruns(group: pd.DataFrame, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> list[tuple[int, str]]:
+    """Ends past the next start on the stream by more than ten times what the kernel usually takes."""
+    stream = group["stream"].to_numpy()
+    order = np.lexsort((starts, stream))
+    same = (stream[order][1:] == stream[order][:-1]) & (stream[order][1:] >= 0)
+    over = np.where(same, ends[order][:-1] - starts[order][1:], 0)
+    candidates = np.flatnonzero(over > 0)
+    if not len(candidates):
+        return []
+    lengths = ends - starts
+    usual = _usual_length(group["name"].cat.codes.to_numpy(), lengths)
+    position = order[candidates]
+    far = over[candidates] > OVERRUN_OF_MEDIAN * np.maximum(usual[position], 1000)
+    return [(int(p), "runs into the work after it on its stream") for p in position[far]]
+
+
+def _usual_length(names: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each event the lower median length of its name; of all events where the name is its own."""
+    order = np.lexsort((lengths, names))
+    kinds, first, count = np.unique(names[order], return_index=True, return_counts=True)
+    # The lower median keeps two events of a name from vouching for each other.
+    medians = lengths[order][first + (count - 1) // 2]
+    overall = np.sort(lengths)[(len(lengths) - 1) // 2]
+    return np.where(count < 2, overall, medians)[np.searchsorted(kinds, names)]
+
+
+def _past_everything(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], host: pd.DataFrame
+) -> list[tuple[int, str]]:
+    """One event that outlasts all else by more than all else took, host calls included."""
+    lengths = ends - starts
+    long = lengths > DOMINANT_SHARE * int(ends.max() - starts.min())
+    if not long.any() or long.all():
+        return []
+    first = min(int(starts[~long].min()), int(host["start_ns"].min()) if len(host) else int(starts.min()))
+    last = max(int(ends[~long].max()), int(host["end_ns"].max()) if len(host) else 0)
+    outlasting = np.flatnonzero(long & (ends - last > last - first))
+    return [(int(position), "outlasts everything else recorded") for position in outlasting]

@@ -1,0 +1,196 @@
+"""Timeline: what happened and when, in one shape whatever file it came from.
+
+Frames with fixed columns, built only by ``Timeline.build``. Times are integer nanoseconds since ``origin_ns``, exact;
+-1 is an unknown id and NA an unknown value. No analysis may change a frame.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diagtool.diagnosis import Device, Loss, Source
+
+HOST_KINDS = ("op", "launch", "sync", "copy", "range", "python", "other")
+DEVICE_KINDS = ("kernel", "copy", "set")
+
+_ID, _TIME, _WORD, _COUNT, _REAL = "int64", "int64", "category", "Int64", "Float64"
+
+_SPAN = {"start_ns": _TIME, "end_ns": _TIME}
+_SUMS = {f"{phase}_{name}": _COUNT for phase in ("prefill", "decode") for name in ("sum_q", "sum_kv", "sum_q_kv", "sum_q2")}  # fmt: skip
+
+COLUMNS: dict[str, dict[str, str]] = {
+    # A call on a CPU thread.
+    "host": {"rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "thread": _ID, "correlation": _ID},
+    # Work on a GPU, or on the CPU where it is the device. Where a source gives shared memory as one sum, as Kineto
+    # does, the sum stands in dynamic_smem and static_smem is NA.
+    "device": {
+        "rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "device": _ID, "stream": _ID,
+        "correlation": _ID, "graph": _ID, "graph_node": _ID, "bytes": _COUNT, "blocks": _COUNT, "threads": _COUNT,
+        "registers": _COUNT, "static_smem": _COUNT, "dynamic_smem": _COUNT, "recorded_occupancy": _REAL,
+        "group": _WORD,
+    },
+    # A gauge at a time: series such as kv.free_blocks.
+    "samples": {"rank": _ID, "series": _WORD, "time_ns": _TIME, "device": _ID, "value": "float64"},
+    # A hardware counter of one launch; there is no clock to place it on.
+    "counters": {"rank": _ID, "kernel": _WORD, "launch": _ID, "counter": _WORD, "value": "float64", "unit": _WORD},
+    # An allocator event or block.
+    "memory": {
+        "rank": _ID, "time_ns": _TIME, "pool": _WORD, "stream": _ID, "segment": _ID, "action": _WORD, "address": _ID,
+        "bytes": _COUNT, "requested_bytes": _COUNT, "state": _WORD, "owner": _WORD,
+    },
+    # An engine or training step, and the thread that marked it.
+    "steps": {
+        "rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "thread": _ID, **_SUMS,
+        "running": _COUNT, "waiting": _COUNT, "preempted": _COUNT, "profiled": "boolean",
+    },
+    # One request.
+    "requests": {
+        "rank": _ID, "id": _WORD, "class": _WORD, "arrival_ns": _TIME, "scheduled_ns": _COUNT,
+        "first_token_ns": _COUNT, "last_token_ns": _COUNT, "prompt_tokens": _COUNT, "output_tokens": _COUNT,
+        "cached_tokens": _COUNT, "preemptions": _COUNT, "ttft_slo_s": _REAL, "tpot_slo_s": _REAL, "status": _WORD,
+    },
+    # One emitted token.
+    "tokens": {"rank": _ID, "request": _WORD, "index": _ID, "time_ns": _TIME},
+}  # fmt: skip
+
+_SORT_KEYS = ("start_ns", "time_ns", "arrival_ns")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """All tables of COLUMNS, maybe empty, sorted by time, plus where they came from.
+
+    ``origin_ns`` is the absolute time of 0 (Unix epoch where the source knows it). ``recording_end_ns`` is the end
+    the profiler itself states for each rank.
+    """
+
+    host: pd.DataFrame
+    device: pd.DataFrame
+    samples: pd.DataFrame
+    counters: pd.DataFrame
+    memory: pd.DataFrame
+    steps: pd.DataFrame
+    requests: pd.DataFrame
+    tokens: pd.DataFrame
+    source: Source
+    devices: tuple[Device, ...] = ()
+    origin_ns: int = 0
+    recording_end_ns: Mapping[int, int] | None = None
+    environment: Mapping[str, Any] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        source: Source,
+        tables: Mapping[str, Mapping[str, Any] | pd.DataFrame] | None = None,
+        **facts: Any,
+    ) -> "Timeline":
+        """A Timeline of the given tables (column name -> values); absent tables are empty, absent columns unknown.
+
+        ValueError for an unknown table or column, or a row that ends before it starts.
+        """
+        tables = tables or {}
+        unknown = set(tables) - set(COLUMNS)
+        if unknown:
+            raise ValueError(f"no such table: {', '.join(sorted(unknown))}")
+        frames = {name: _frame(name, tables.get(name)) for name in COLUMNS}
+        return cls(**frames, source=source, **facts)
+
+    def with_ranks(self, rank: int) -> "Timeline":
+        """The same timeline labelled as one rank."""
+        frames = {name: getattr(self, name).assign(rank=np.int64(rank)) for name in COLUMNS}
+        ends = {rank: max(self.recording_end_ns.values())} if self.recording_end_ns else None
+        devices = tuple(replace(device, rank=rank) for device in self.devices)
+        return replace(self, **frames, devices=devices, recording_end_ns=ends)
+
+    def keep_device(self, rows: np.ndarray[Any, Any]) -> "Timeline":
+        """The same timeline with only some rows of ``device``."""
+        return replace(self, device=self.device[rows].reset_index(drop=True))
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Every table by name."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+def merge(parts: Sequence[Timeline]) -> Timeline:
+    """One timeline of several, on the clock of the earliest origin."""
+    if len(parts) == 1:
+        return parts[0]
+    origin = min(part.origin_ns for part in parts)
+    frames = {}
+    for table, columns in COLUMNS.items():
+        shifted = [_shift(getattr(part, table), part.origin_ns - origin) for part in parts]
+        frames[table] = _sorted(pd.DataFrame({name: _stack([frame[name] for frame in shifted]) for name in columns}))
+    ends: dict[int, int] = {}
+    for part in parts:
+        for rank, end in (part.recording_end_ns or {}).items():
+            ends[rank] = max(ends.get(rank, end), end + part.origin_ns - origin)
+    first = parts[0]
+    lost: dict[tuple[str, str], int] = {}
+    for loss in (loss for part in parts for loss in part.source.lost):
+        lost[loss.what, loss.detail] = lost.get((loss.what, loss.detail), 0) + loss.count
+    source = replace(
+        first.source,
+        files=tuple(file for part in parts for file in part.source.files),
+        lost=tuple(Loss(what, count, detail) for (what, detail), count in lost.items()),
+    )
+    return replace(
+        first,
+        **frames,
+        source=source,
+        devices=tuple(dict.fromkeys(device for part in parts for device in part.devices)),
+        origin_ns=origin,
+        recording_end_ns=ends or None,
+    )
+
+
+def _frame(table: str, given: Mapping[str, Any] | pd.DataFrame | None) -> pd.DataFrame:
+    columns = COLUMNS[table]
+    values = given if given is not None else {}
+    unknown = set(values) - set(columns)
+    if unknown:
+        raise ValueError(f"no such column in {table}: {', '.join(sorted(map(str, unknown)))}")
+    length = next((len(values[name]) for name in values), 0)
+    frame = pd.DataFrame(
+        {name: _column(values.get(name), dtype, length) for name, dtype in columns.items()}, copy=False
+    )
+    if "end_ns" in columns and (frame["end_ns"].to_numpy() < frame["start_ns"].to_numpy()).any():
+        raise ValueError(f"a row of {table} ends before it starts")
+    return _sorted(frame)
+
+
+def _column(values: Any, dtype: str, length: int) -> Any:
+    if values is None:
+        if dtype == _WORD:
+            return pd.Categorical.from_codes(np.full(length, -1, np.int8), categories=pd.Index([], dtype=object))
+        missing: Any = -1 if dtype == "int64" else np.nan if dtype == "float64" else pd.NA
+        return pd.Series(missing, index=range(length), dtype=dtype).array
+    if dtype == _WORD:
+        return values if isinstance(values, pd.Categorical) else pd.Categorical(list(values))
+    if dtype == "int64":
+        return np.asarray(values, np.int64)
+    return pd.Series(values, dtype=dtype).array
+
+
+def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+    key = next((name for name in _SORT_KEYS if name in frame), None)
+    if key is None or frame[key].is_monotonic_increasing:
+        return frame
+    # Stable, so that equal stamps keep the order of the file.
+    return frame.take(np.argsort(frame[key].to_numpy(), kind="stable")).reset_index(drop=True)
+
+
+def _shift(frame: pd.DataFrame, by_ns: int) -> pd.DataFrame:
+    if not by_ns:
+        return frame
+    times = [name for name in frame if str(name).endswith("_ns")]
+    return frame.assign(**{str(name): frame[name] + by_ns for name in times})
+
+
+def _stack(columns: Sequence[pd.Series]) -> Any:
+    if isinstance(columns[0].dtype, pd.CategoricalDtype):
+        return pd.Categorical(pd.concat([column.astype(object) for column in columns], ignore_index=True))
+    return pd.concat(list(columns), ignore_index=True)
