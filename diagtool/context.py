@@ -15,8 +15,9 @@ from diagtool.timeline import Timeline
 class DeviceWindow:
     """One device of one rank, the span its shares refer to and the rows of ``device`` that lie in it.
 
-    ``outside`` is step time before the first or after the last device event, which the window does not cover.
-    ``step_thread`` is the (process, thread) that marked the steps.
+    ``outside`` is step time before the first or after the last device event, which the window does not cover. It is
+    judged (``judged_outside``) where the recording is known to have covered it: elsewhere the device may have been at
+    work unseen, as in a trace cut out of a longer one. ``step_thread`` is the (process, thread) that marked the steps.
     """
 
     rank: int
@@ -25,6 +26,7 @@ class DeviceWindow:
     end_ns: int
     rows: NDArray[np.int64]
     outside: Intervals
+    judged_outside: Intervals
     step_thread: tuple[int, int] | None
 
     @property
@@ -34,8 +36,8 @@ class DeviceWindow:
 
     @property
     def judged_ns(self) -> int:
-        """Window plus the step time outside it: what losses are a share of."""
-        return self.length_ns + self.outside.total_ns
+        """Window plus the judged step time outside it: what losses are a share of."""
+        return self.length_ns + self.judged_outside.total_ns
 
     @property
     def labels(self) -> dict[str, str]:
@@ -98,7 +100,7 @@ def _window(
     ends = timeline.device["end_ns"].to_numpy()[rows]
     start, end = int(starts.min()), int(ends.max())
     steps = timeline.steps.loc[timeline.steps["rank"] == rank]
-    outside, thread = intervals.EMPTY, None
+    outside, judged, thread = intervals.EMPTY, intervals.EMPTY, None
     if len(steps):
         first = steps.iloc[0]
         thread = (int(first["process"]), int(first["thread"]))
@@ -108,4 +110,6 @@ def _window(
             rows = rows[(starts < end) & (ends > start)]
         else:
             outside = intervals.subtract(marked, Intervals(np.array([start]), np.array([end])))
-    return DeviceWindow(rank, device, start, end, rows, outside, thread)
+            if rank in timeline.recording_ns:
+                judged = intervals.clip(outside, *timeline.recording_ns[rank])
+    return DeviceWindow(rank, device, start, end, rows, outside, judged, thread)

@@ -65,7 +65,7 @@ def _judge(group: pd.DataFrame, timeline: Timeline, rank: int) -> list[tuple[int
         int(position): reason
         for test in (
             _stray(starts),
-            _past_recording(starts, ends, (timeline.recording_end_ns or {}).get(rank)),
+            _past_recording(starts, ends, timeline.recording_ns.get(rank)),
             _overruns(group, starts, ends),
             _past_everything(starts, ends, host),
         )
@@ -97,12 +97,13 @@ def _stray(starts: NDArray[np.int64]) -> list[tuple[int, str]]:
 
 
 def _past_recording(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], recording_end: int | None
+    starts: NDArray[np.int64], ends: NDArray[np.int64], recording: tuple[int, int] | None
 ) -> list[tuple[int, str]]:
-    if recording_end is None:
+    if recording is None:
         return []
     # The profiler waits for the device before it stops, so nothing real ends later; a tenth is left for its clock.
-    limit = recording_end + max((recording_end - int(starts.min())) // 10, 1_000_000)
+    begin, end = recording
+    limit = end + max((end - begin) // 10, 1_000_000)
     return [(int(p), "ends after the recording ended") for p in np.flatnonzero(ends > limit)]
 
 

@@ -5,7 +5,7 @@ Frames with fixed columns, built only by ``Timeline.build``. Times are integer n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,8 @@ _SORT_KEYS = ("start_ns", "time_ns", "arrival_ns")
 class Timeline:
     """All tables of COLUMNS, maybe empty, sorted by time, plus where they came from.
 
-    ``origin_ns`` is the absolute time of 0 (Unix epoch where the source knows it). ``recording_end_ns`` is the end
-    the profiler itself states for each rank.
+    ``origin_ns`` is the absolute time of 0 (Unix epoch where the source knows it). ``recording_ns`` is the (start, end)
+    that the profiler itself states for a rank.
     """
 
     host: pd.DataFrame
@@ -78,8 +78,8 @@ class Timeline:
     source: Source
     devices: tuple[Device, ...] = ()
     origin_ns: int = 0
-    recording_end_ns: Mapping[int, int] | None = None
-    environment: Mapping[str, Any] | None = None
+    recording_ns: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -102,9 +102,9 @@ class Timeline:
     def with_ranks(self, rank: int) -> "Timeline":
         """The same timeline labelled as one rank."""
         frames = {name: getattr(self, name).assign(rank=np.int64(rank)) for name in COLUMNS}
-        ends = {rank: max(self.recording_end_ns.values())} if self.recording_end_ns else None
+        recording = {rank: span for span in self.recording_ns.values()}
         devices = tuple(replace(device, rank=rank) for device in self.devices)
-        return replace(self, **frames, devices=devices, recording_end_ns=ends)
+        return replace(self, **frames, devices=devices, recording_ns=recording)
 
     def keep_device(self, rows: np.ndarray[Any, Any]) -> "Timeline":
         """The same timeline with only some rows of ``device``."""
@@ -124,10 +124,12 @@ def merge(parts: Sequence[Timeline]) -> Timeline:
     for table, columns in COLUMNS.items():
         shifted = [_shift(getattr(part, table), part.origin_ns - origin) for part in parts]
         frames[table] = _sorted(pd.DataFrame({name: _stack([frame[name] for frame in shifted]) for name in columns}))
-    ends: dict[int, int] = {}
+    recording: dict[int, tuple[int, int]] = {}
     for part in parts:
-        for rank, end in (part.recording_end_ns or {}).items():
-            ends[rank] = max(ends.get(rank, end), end + part.origin_ns - origin)
+        by = part.origin_ns - origin
+        for rank, (start, end) in part.recording_ns.items():
+            known = recording.get(rank, (start + by, end + by))
+            recording[rank] = (min(known[0], start + by), max(known[1], end + by))
     first = parts[0]
     lost: dict[tuple[str, str], int] = {}
     for loss in (loss for part in parts for loss in part.source.lost):
@@ -143,7 +145,7 @@ def merge(parts: Sequence[Timeline]) -> Timeline:
         source=source,
         devices=tuple(dict.fromkeys(device for part in parts for device in part.devices)),
         origin_ns=origin,
-        recording_end_ns=ends or None,
+        recording_ns=recording,
     )
 
 

@@ -37,6 +37,14 @@ HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(r"^(?:cuda|hip|cu)(?:Malloc|Free|HostAlloc|HostFree|MemCreate|MemMap|MemUnmap|MemRelease|MemAlloc|MemFree)"),
     ),
 )  # fmt: skip
+# Work that is issued to an idle device starts within a few microseconds; what waits longer waits for something.
+START_UP_NS = 20_000
+# A launch call takes a few microseconds. One that keeps the device idle this long, and this many times longer than
+# the usual call, loads or compiles code.
+SLOW_CALL_NS, SLOW_CALL_TIMES = 500_000, 20
+# A single gap over this share of the window is named on its own, and the rest is also reported without it.
+DOMINANT_SHARE = 0.10
+
 _CAPTURE_BEGIN, _CAPTURE_END = re.compile("StreamBeginCapture"), re.compile("StreamEndCapture")
 
 
@@ -65,7 +73,11 @@ class Gap:
 class Split:
     """The idle time of one device. ``by_class`` sums to it; ``host_ns`` and ``outside_ns`` are by cause of host work.
 
-    ``by_name`` is the time of class host by the deepest call that ran (empty name: no recorded call).
+    ``by_name`` is the time of class host by the deepest call that ran (empty name: no recorded call). ``loader_ns`` is
+    all idle time inside a data loader. ``graph_holes`` are (count, ns) of waits after a graph launch that its start-up
+    does not explain, ``queue_wait_ns`` such waits after plain launches, single gaps of DOMINANT_SHARE apart, and
+    ``queue_short_ns`` the plain start-up of launched work. ``slow_calls`` are (count, ns) of idle time inside launch
+    calls that load code. ``gaps`` are the longest idle intervals, longest first.
     """
 
     window: DeviceWindow
@@ -76,6 +88,10 @@ class Split:
     by_name: Mapping[str, int]
     outside_by_name: Mapping[str, int]
     loader_ns: int
+    graph_holes: tuple[int, int]
+    queue_wait_ns: int
+    queue_short_ns: int
+    slow_calls: tuple[int, int]
     gaps: tuple[Gap, ...]
 
 
@@ -204,6 +220,10 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
     parts["graph"] = np.where(graph, rest, 0)
     parts["queue"] = np.where(known & ~graph, rest, 0)
     parts["unknown"] = np.where(~known, rest, 0)
+    holes = parts["graph"][parts["graph"] > START_UP_NS]
+    short = parts["queue"] <= START_UP_NS
+    waits = parts["queue"][~short & (b - a <= DOMINANT_SHARE * window.length_ns)]
+    slow = parts["launch"][parts["launch"] > _slow_call(timeline, context, window)]
     outside_ns, outside_by_name = _outside(window, thread)
     return Split(
         window=window,
@@ -214,8 +234,22 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
         by_name=by_name,
         outside_by_name=outside_by_name,
         loader_ns=intervals.intersect(idle, loading).total_ns,
+        graph_holes=(len(holes), int(holes.sum())),
+        queue_wait_ns=int(waits.sum()),
+        queue_short_ns=int(parts["queue"][short].sum()),
+        slow_calls=(len(slow), int(slow.sum())),
         gaps=_gaps(a, b, parts, launch, event),
     )
+
+
+def _slow_call(timeline: Timeline, context: Context, window: DeviceWindow) -> float:
+    """From which length on idle time inside a launch call is not the call's usual cost."""
+    calls = context.launches[window.rows]
+    calls = np.unique(calls[calls != NO_LAUNCH])
+    if not len(calls):
+        return SLOW_CALL_NS
+    usual = np.median(timeline.host["end_ns"].to_numpy()[calls] - timeline.host["start_ns"].to_numpy()[calls])
+    return max(float(usual) * SLOW_CALL_TIMES, SLOW_CALL_NS)
 
 
 def _ended_by(
@@ -266,13 +300,13 @@ def _starved(timeline: Timeline, window: DeviceWindow) -> Intervals:
 
 
 def _outside(window: DeviceWindow, thread: Any) -> tuple[dict[str, int], dict[str, int]]:
-    """Step time outside the window, by cause (sync among them) and by deepest call."""
-    if window.step_thread is None or not len(window.outside.starts):
+    """Judged step time outside the window, by cause (sync among them) and by deepest call."""
+    if window.step_thread is None or not len(window.judged_outside.starts):
         return {}, {}
     one = thread((window.rank, *window.step_thread))
-    running = intervals.subtract(window.outside, one.blocking)
+    running = intervals.subtract(window.judged_outside, one.blocking)
     by_cause = _by_cause(one, running)
-    by_cause["sync"] = window.outside.total_ns - running.total_ns
+    by_cause["sync"] = window.judged_outside.total_ns - running.total_ns
     return by_cause, one.by_name(running)
 
 

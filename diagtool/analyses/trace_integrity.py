@@ -1,16 +1,11 @@
-"""Can the trace be believed? What was lost on reading, what cannot be true, and what tracing itself costs."""
-
-import numpy as np
+"""Can the trace be believed? What was lost on reading, and what was read but cannot be true."""
 
 from diagtool.context import Context
 from diagtool.diagnosis import Column, Evidence, Finding, Fix, Result, Table, finding, metric
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
-from diagtool.units import fraction, percent_text, plural, seconds
+from diagtool.units import fraction, plural, seconds
 
-# From this share of the host's events on, recording Python calls is a large part of what the host does.
-_PYTHON_SHARE = 0.25
-_PYTHON_EVENTS = 1000
 _MOST_SUSPECTS = 20
 
 
@@ -29,7 +24,7 @@ def run(timeline: Timeline, context: Context) -> Result:
         share = fraction(min(alone, busy), busy)
         reason = "" if busy else "undefined: no busy time"
         metrics.append(metric("trace.launched_before_fraction", share, window.labels, reason=reason))
-    findings = (_lost(timeline), _impossible(context), _dominant(context), _python(timeline))
+    findings = (_lost(timeline), _impossible(context), _dominant(context))
     return Result(
         "trace_integrity",
         metrics=tuple(metrics),
@@ -86,22 +81,6 @@ def _dominant(context: Context) -> Finding | None:
         where={"rank": found[0].rank, "device": found[0].device},
         severity_at_least="info",
         confidence="medium",
-    )
-
-
-def _python(timeline: Timeline) -> Finding | None:
-    count = int(np.count_nonzero(timeline.host["kind"].to_numpy() == "python"))
-    share = fraction(count, len(timeline.host))
-    if count < _PYTHON_EVENTS or share is None or share < _PYTHON_SHARE:
-        return None
-    return finding(
-        "trace-integrity",
-        "Python calls were recorded: that is host work of its own and makes the host look slower than it is.",
-        lost_s=0.0,
-        lost_fraction=0.0,
-        evidence=[Evidence(f"Python calls ({percent_text(share)} of the host's events)", count, "count")],
-        fix=(Fix("Record without Python stacks to time the host.", "torch.profiler.profile(with_stack=False)"),),
-        severity_at_least="info",
     )
 
 

@@ -111,8 +111,11 @@ class _Names:
         known = self._codes
         return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
 
+    def known(self) -> list[str]:
+        return list(self._codes)
+
     def categorical(self, codes: NDArray[np.int32]) -> pd.Categorical:
-        return pd.Categorical.from_codes(codes, categories=pd.Index(list(self._codes), dtype=object))
+        return pd.Categorical.from_codes(codes, categories=pd.Index(self.known(), dtype=object))
 
 
 class _Columns:
@@ -185,14 +188,14 @@ class _Columns:
                 rows["kind"] = self._kinds.categorical(rows["kind"])
         if device:
             device["group"] = self._groups.categorical(device["group"])
-        recording = max((end for _, end in self._recording), default=None)
+        recording = [time - first for span in self._recording for time in span]
         return Timeline.build(
             Source(FORMAT, "PyTorch profiler", _version(header), (str(path),), self._losses.all()),
             {"host": host, "device": device, "steps": steps},
             devices=_devices(header, rank, device),
             origin_ns=base + first,
-            recording_end_ns={rank: recording - first} if recording is not None else None,
-            environment={"events": trace.event_count, **_runtime(header)},
+            recording_ns={rank: (min(recording), max(recording))} if recording else {},
+            environment={"events": trace.event_count, **_server(steps, self._names), **_runtime(header)},
         )
 
     def _call_kind(self, name: str) -> str:
@@ -365,9 +368,8 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
 
 
 def _steps(host: dict[str, Any], names: _Names) -> dict[str, Any]:
-    known = list(names._codes)
     kinds = {
-        code: kind for code, name in enumerate(known) for kind, pattern in _STEP if pattern.match(name)
+        code: kind for code, name in enumerate(names.known()) for kind, pattern in _STEP if pattern.match(name)
     }
     rows = np.flatnonzero(np.isin(host["name"], list(kinds)))
     if not len(rows):
@@ -407,6 +409,15 @@ def _rank(header: dict[str, Any]) -> int:
     info = header.get("distributedInfo")
     rank = info.get("rank") if isinstance(info, dict) else None
     return rank if type(rank) is int and 0 <= rank < 1 << 31 else _UNKNOWN
+
+
+def _server(steps: dict[str, Any], names: _Names) -> dict[str, str]:
+    """The server whose marks or modules the trace shows. SGLang writes vLLM's marks beside its own."""
+    kinds = set(steps.get("kind", ()))
+    for server in ("sglang", "vllm"):
+        if server in kinds or any(name.startswith(f"{server}/") for name in names.known()):
+            return {"server": server}
+    return {}
 
 
 def _runtime(header: dict[str, Any]) -> dict[str, Any]:
