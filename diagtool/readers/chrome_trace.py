@@ -104,7 +104,7 @@ class ChromeTrace:
                 self._keep_header(bytes(seen[: found.start()]), bytes(seen[: found.end()]) + b"]}")
                 return bytearray(seen[found.end() :]), True
         if not seen.strip(b" \t\r\n\0"):
-            raise UnreadableInput(f"{self.path}: the file is empty", "record it again: docs/how-to/record-a-trace.md")
+            raise UnreadableInput(f"{self.path}: the file is empty", "record it again")
         raise UnreadableInput(
             f"{self.path}: no traceEvents found in {len(seen):,} bytes of JSON",
             "export the profile with prof.export_chrome_trace(path)",
@@ -207,7 +207,7 @@ class ChromeTrace:
         except (ValueError, RecursionError):
             found = _NEXT_EVENT.search(text, position)
             end = found.end() if found else len(text)
-        self._losses.add("entries that are not events", 1, _excerpt(text[position:]))
+        self._losses.add("entries that are not events", 1)
         return end
 
     def _repair(self, text: str, position: int) -> tuple[Any, int]:

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from diagtool.diagnosis import Device, Source
+from diagtool.errors import UnreadableInput
 from diagtool.readers.chrome_trace import ChromeTrace, Complete
 from diagtool.readers.files import Losses, Progress
 from diagtool.readers.stamps import LIMIT_NS, nanoseconds
@@ -98,7 +99,13 @@ def read(path: Path, on_progress: Progress | None = None) -> Timeline:
     columns = _Columns(losses)
     for batch in trace.batches():
         columns.add(batch)
-    return columns.timeline(trace, path)
+    timeline = columns.timeline(trace, path)
+    if not len(timeline.host) and not len(timeline.device):
+        raise UnreadableInput(
+            f"{path}: none of its {trace.event_count:,} events is a host call or device work with a time",
+            "let the profiled code run between prof.start() and prof.stop()",
+        )
+    return timeline
 
 
 class _Names:
@@ -132,7 +139,6 @@ class _Columns:
         self._host: list[dict[str, NDArray[Any]]] = []
         self._device: list[dict[str, NDArray[Any]]] = []
         self._recording: list[tuple[int, int]] = []
-        self.impossible: list[tuple[str, int, int]] = []
 
     def add(self, batch: Sequence[Complete]) -> None:
         """Take over one batch of events."""

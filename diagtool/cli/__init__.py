@@ -1,0 +1,1 @@
+"""The command line: a module a command; each parses, calls a workflow and prints."""

@@ -1,0 +1,123 @@
+"""Readers: a file in, a Timeline out. Adding a format is a file with ``sniff`` and ``read`` and a line in FORMATS."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+
+from diagtool.diagnosis import Loss
+from diagtool.errors import DiagtoolError, UnreadableInput, UnsupportedFormat
+from diagtool.readers import foreign, kineto
+from diagtool.readers.files import Progress, head
+from diagtool.timeline import Timeline, merge
+from diagtool.units import listing, plural
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One file format: ``sniff`` looks at the first bytes of the content, gunzipped, and parses nothing."""
+
+    name: str
+    title: str
+    sniff: Callable[[bytes], bool]
+    read: Callable[[Path, Progress | None], Timeline]
+
+
+FORMATS: tuple[Format, ...] = (Format("kineto", "PyTorch profiler trace", kineto.sniff, kineto.read),)
+
+
+def read(*paths: str | PathLike[str], on_progress: Progress | None = None) -> Timeline:
+    """The timeline of a trace, of several, or of a directory of rank traces.
+
+    Several traces become one timeline with a ``rank`` each: the one a trace states, else the next free number. Two
+    traces of which one holds only host calls and the other only device work are halves of one rank. UnreadableInput
+    or UnsupportedFormat when there is nothing to read; a directory's other files are listed in ``source.lost``.
+    """
+    parts: list[Timeline] = []
+    for path in map(Path, paths):
+        parts += _read_directory(path, on_progress) if path.is_dir() else [_read_file(path, on_progress)]
+    if not parts:
+        raise UnreadableInput("nothing to read", "give a trace file or a directory of rank traces")
+    return merge(assign_ranks(parts))
+
+
+def find_format(path: Path) -> Format:
+    """The one format that claims a file. UnsupportedFormat names what the file is, where that is known."""
+    start = head(path)
+    for candidate in FORMATS:
+        if candidate.sniff(start):
+            return candidate
+    raise foreign.refusal(path, start, [candidate.title for candidate in FORMATS])
+
+
+def assign_ranks(parts: Sequence[Timeline]) -> list[Timeline]:
+    """Label each part with a rank of its own; halves of one rank share theirs."""
+    stated = [_stated_rank(part) for part in parts]
+    labelled: list[Timeline] = []
+    taken: dict[int, list[Timeline]] = {}
+    relabelled = []
+    for part, rank in sorted(zip(parts, stated, strict=True), key=lambda pair: pair[1] < 0):
+        half_of = next(
+            (
+                known
+                for known, others in taken.items()
+                if (rank < 0 or rank == known) and len(others) == 1 and _are_halves(others[0], part)
+            ),
+            None,
+        )
+        free = next(number for number in range(len(parts) + len(taken) + 1) if number not in {*taken, *stated})
+        label = half_of if half_of is not None else rank if rank >= 0 and rank not in taken else free
+        if rank >= 0 and label != rank:
+            relabelled.append(f"{_file(part)} states rank {rank} as another does: labelled {label}")
+        taken.setdefault(label, []).append(part)
+        labelled.append(part.with_ranks(label))
+    if relabelled:
+        note = Loss("ranks stated twice, given a label of their own", len(relabelled), relabelled[0])
+        labelled[0] = replace(
+            labelled[0], source=replace(labelled[0].source, lost=(*labelled[0].source.lost, note))
+        )
+    return labelled
+
+
+def _read_file(path: Path, on_progress: Progress | None) -> Timeline:
+    return find_format(path).read(path, on_progress)
+
+
+def _read_directory(folder: Path, on_progress: Progress | None) -> list[Timeline]:
+    parts, passed_over = [], []
+    for path in sorted(item for item in folder.iterdir() if item.is_file()):
+        try:
+            parts.append(_read_file(path, on_progress))
+        except (UnsupportedFormat, UnreadableInput) as error:
+            passed_over.append((path, error))
+    if not parts:
+        raise _nothing_in(folder, passed_over)
+    if passed_over:
+        note = Loss("files passed over", len(passed_over), listing([path.name for path, _ in passed_over]))
+        parts[0] = replace(parts[0], source=replace(parts[0].source, lost=(*parts[0].source.lost, note)))
+    return parts
+
+
+def _nothing_in(folder: Path, passed_over: Sequence[tuple[Path, DiagtoolError]]) -> UnsupportedFormat:
+    if len(passed_over) == 1:
+        error = passed_over[0][1]
+        return UnsupportedFormat(f"no trace in {folder}: {error.message}", error.hint)
+    return UnsupportedFormat(
+        f"no trace in {folder}: {plural(len(passed_over), 'file')}, none is a {FORMATS[0].title}",
+        "give a trace file, or the directory that holds one trace per rank",
+    )
+
+
+def _stated_rank(part: Timeline) -> int:
+    for table in (part.device, part.host):
+        if len(table):
+            return int(table["rank"].iat[0])
+    return -1
+
+
+def _are_halves(one: Timeline, other: Timeline) -> bool:
+    return (len(one.device) > 0) != (len(other.device) > 0) and (len(one.host) > 0) != (len(other.host) > 0)
+
+
+def _file(part: Timeline) -> str:
+    return Path(part.source.files[0]).name if part.source.files else "a trace"

@@ -1,0 +1,97 @@
+"""Reports: a Diagnosis to text. Adding one is a file with ``render`` and a line in REPORTS."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from diagtool.diagnosis import Diagnosis
+from diagtool.errors import OutputFailed, UsageError
+from diagtool.reports import json_text, terminal
+from diagtool.units import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One output format; ``extension`` chooses it when a path names no format."""
+
+    name: str
+    extension: str
+    render: Callable[[Diagnosis, TextIO], None]
+
+
+REPORTS: tuple[Report, ...] = (
+    Report("terminal", ".txt", terminal.render),
+    Report("json", ".json", json_text.render),
+)
+
+STDOUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a report goes: ``-`` is stdout."""
+
+    report: Report
+    path: str
+
+
+def parse_outputs(texts: Sequence[str], *, force: bool = False) -> list[Output]:
+    """The outputs that ``[FORMAT:]PATH`` texts ask for, checked before anything slow begins.
+
+    UsageError for an unknown format or extension, two reports on stdout, a missing folder, or a file that exists
+    when ``force`` is not given.
+    """
+    outputs = [_parse(text) for text in texts]
+    if sum(output.path == STDOUT for output in outputs) > 1:
+        raise UsageError("two reports cannot share stdout", "write one of them to a file")
+    paths = [output.path for output in outputs if output.path != STDOUT]
+    for path in map(Path, paths):
+        if paths.count(str(path)) > 1:
+            raise UsageError(f"two reports would be written to {path}")
+        if path.is_dir():
+            raise UsageError(f"{path} is a directory", f"name a file in it: {path / 'diagnosis.json'}")
+        if not path.parent.is_dir():
+            raise UsageError(f"no such directory: {path.parent}", "create it first")
+        if path.exists() and not force:
+            raise UsageError(f"{path} exists", "give --force to replace it, or another name")
+    return outputs
+
+
+def write(diagnosis: Diagnosis, outputs: Sequence[Output], stdout: TextIO | None = None) -> list[str]:
+    """Write every report; the paths of the files written. OutputFailed when one cannot be."""
+    written = []
+    for output in outputs:
+        if output.path == STDOUT:
+            output.report.render(diagnosis, stdout or sys.stdout)
+            continue
+        try:
+            with Path(output.path).open("w", encoding="utf-8") as file:
+                output.report.render(diagnosis, file)
+        except OSError as error:
+            raise OutputFailed(
+                f"cannot write {output.path}: {error.strerror or error}", "choose another path"
+            ) from error
+        written.append(output.path)
+    return written
+
+
+def _parse(text: str) -> Output:
+    named, separator, path = text.partition(":")
+    known = {report.name: report for report in REPORTS}
+    if separator and (named in known or named.isalpha() and len(named) > 1 and not Path(text).exists()):
+        if named not in known:
+            raise UsageError(f"unknown report format {named!r}", nearest(named, list(known)))
+        if not path:
+            raise UsageError(f"{text!r} names no file", f"{named}:- is stdout")
+        return Output(known[named], path)
+    if text == STDOUT:
+        return Output(known["terminal"], STDOUT)
+    for report in REPORTS:
+        if text.endswith(report.extension):
+            return Output(report, text)
+    extensions = ", ".join(report.extension for report in REPORTS)
+    raise UsageError(
+        f"no report format for {text!r}", f"use an extension of {extensions}, or name the format: json:{text}"
+    )

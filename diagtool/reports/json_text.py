@@ -1,0 +1,10 @@
+"""The diagnosis as JSON, as diagnosis.schema.json describes it."""
+
+from typing import TextIO
+
+from diagtool.diagnosis import Diagnosis, to_json
+
+
+def render(diagnosis: Diagnosis, out: TextIO) -> None:
+    """Write the public JSON."""
+    out.write(to_json(diagnosis) + "\n")

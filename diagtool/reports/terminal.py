@@ -1,0 +1,245 @@
+"""The report a person reads: what was looked at, one sentence, where the time went, what to do, what is not known.
+
+80 columns, piped or not. Names from a trace are text, never markup, and their control characters do not reach the
+terminal.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from diagtool.diagnosis import Diagnosis, Evidence, Finding, Table
+from diagtool.reports.sentences import verdict
+from diagtool.units import bytes_text, count_text, duration_text, listing, percent_text, plural
+
+WIDTH = 80
+_BAR = 30
+_MOST_FINDINGS = 8
+_MOST_ROWS = 8
+_MOST_DEVICES = 16
+_SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+def render(diagnosis: Diagnosis, out: TextIO) -> None:
+    """Write the report; in colour where ``out`` is a terminal that wants it."""
+    console = Console(file=out, width=None if out.isatty() else WIDTH, highlight=False, markup=False, emoji=False)
+    width = max(min(console.width, 100), 40)
+    for line in _lines(diagnosis, width, _can_draw(out)):
+        console.print(line, soft_wrap=True)
+
+
+def shown(name: str, width: int) -> str:
+    """A name from a trace on one line of at most ``width`` characters, its middle left out where it is longer."""
+    text = _UNPRINTABLE.sub(" ", name)
+    if len(text) <= width:
+        return text
+    head = (width - 1) * 2 // 3
+    return f"{text[:head]}…{text[-(width - 1 - head) :]}"
+
+
+def _can_draw(out: TextIO) -> bool:
+    encoding = getattr(out, "encoding", None) or "utf-8"
+    try:
+        "█…·".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
+    yield Text(_header(diagnosis, width))
+    yield Text("")
+    first, *more = verdict(diagnosis)
+    yield from _wrapped(first, width, style="bold")
+    for sentence in more:
+        yield from _wrapped(sentence, width)
+    accounting = diagnosis.table("accounting")
+    if accounting is not None:
+        yield Text("")
+        yield from _accounting(diagnosis, accounting, width, drawing)
+    if diagnosis.findings:
+        yield Text("")
+        yield from _findings(diagnosis.findings, width)
+    if not diagnosis.healthy:
+        for name in ("large_gaps", "host_work", "suspects"):
+            table = diagnosis.table(name)
+            if table is not None:
+                yield Text("")
+                yield from _table(table, width)
+    unknown = list(_unknown(diagnosis))
+    if unknown:
+        yield Text("")
+        yield Text("Not known", style="bold")
+        for sentence in unknown:
+            yield from _wrapped(sentence, width, indent="  ")
+    yield Text("")
+    yield from _wrapped(_next(diagnosis), width, style="dim")
+
+
+def _header(diagnosis: Diagnosis, width: int) -> str:
+    names = list(dict.fromkeys(device.name or "unnamed device" for device in diagnosis.devices))
+    files = [PurePath(file).name for file in diagnosis.source.files]
+    parts = [listing(names, 2) if names else "no device"]
+    if len(diagnosis.devices) > 1:
+        parts[0] += f" x {len(diagnosis.devices)}"
+    parts.append(shown(files[0], 40) if len(files) == 1 else plural(len(files), "file"))
+    events = diagnosis.environment.get("events")
+    if isinstance(events, int):
+        parts.append(plural(events, "event"))
+    if diagnosis.window is not None:
+        parts.append(f"window {duration_text(diagnosis.window.seconds)}")
+    return shown(" · ".join(parts), width) if len(parts) < 3 else _fit(parts, width)
+
+
+def _fit(parts: Sequence[str], width: int) -> str:
+    text = " · ".join(parts)
+    return text if len(text) <= width else f"{' · '.join(parts[:-2])}\n{' · '.join(parts[-2:])}"
+
+
+def _wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterator[Text]:
+    clean = _UNPRINTABLE.sub(" ", text)
+    for line in textwrap.wrap(clean, width, initial_indent=indent, subsequent_indent=indent) or [""]:
+        yield Text(line, style=style)
+
+
+def _accounting(diagnosis: Diagnosis, table: Table, width: int, drawing: bool) -> Iterator[Text]:
+    devices = sorted({(row[0], row[1]) for row in table.rows}, key=lambda key: (int(key[0] or 0), int(key[1] or 0)))
+    yield Text("Where the time went", style="bold")
+    if len(devices) == 1:
+        for _, _, name, seconds, share in table.rows:
+            if name == "idle" or share:
+                yield _bar(str(name), seconds, share, width, drawing)
+        split = _idle_split(diagnosis)
+        if split:
+            yield from _wrapped(f"idle by cause: {split}", width, indent="    ")
+        return
+    yield Text("  rank device     window   compute     comm.      copy      idle  idle: host")
+    for key in devices[:_MOST_DEVICES]:
+        yield Text(_device_row(diagnosis, table, key))
+    if len(devices) > _MOST_DEVICES:
+        yield Text(f"  and {plural(len(devices) - _MOST_DEVICES, 'more device')}")
+
+
+def _bar(name: str, seconds: object, share: object, width: int, drawing: bool) -> Text:
+    fraction, value = float(str(share or 0)), float(str(seconds or 0))
+    size = max(min(width - 50, _BAR), 10)
+    filled = round(fraction * size) or (1 if fraction else 0)
+    mark = "█" if drawing else "#"
+    bar = mark * filled if fraction >= 0.01 else ("▏" if drawing else "|") if fraction else ""
+    return Text(f"  {name:<14} {bar:<{size}} {duration_text(value):>12} {percent_text(fraction):>9}")
+
+
+def _idle_split(diagnosis: Diagnosis) -> str:
+    parts = []
+    for name in ("host", "launch", "sync", "queue", "graph", "starved", "unknown"):
+        values = diagnosis.metrics(f"idle.{name}_fraction")
+        if values and values[0].value:
+            parts.append(f"{name} {percent_text(values[0].value)}")
+    return ", ".join(parts)
+
+
+def _device_row(diagnosis: Diagnosis, table: Table, key: tuple[object, object]) -> str:
+    rows = [row for row in table.rows if (row[0], row[1]) == key]
+    window = sum(float(row[3] or 0) for row in rows)
+    shares = {
+        name: sum(float(row[4] or 0) for row in rows if str(row[2]).startswith(name))
+        for name in ("compute", "communication", "copy", "idle")
+    }
+    host = diagnosis.metric("idle.host_fraction", rank=str(key[0]), device=str(key[1])).value
+    cells = [percent_text(share) for share in (*shares.values(), host)]
+    return f"  {key[0]!s:>4} {key[1]!s:>6} {duration_text(window):>10} " + " ".join(f"{cell:>9}" for cell in cells)
+
+
+def _findings(findings: Sequence[Finding], width: int) -> Iterator[Text]:
+    yield Text("What to do, by time at stake", style="bold")
+    for number, finding in enumerate(findings[:_MOST_FINDINGS], 1):
+        cost = f"{duration_text(finding.lost_s):>11} {percent_text(finding.lost_fraction):>9}" if finding.lost_s else ""
+        line = Text(f"  {number}  {finding.cause:<23} ")
+        line.append(f"{finding.severity:<9}", style=_SEVERITY_STYLE[finding.severity])
+        yield line.append(cost)
+        yield from _wrapped(finding.title, width, indent="     ")
+        for fix in finding.fix[:2]:
+            yield from _wrapped(f"> {fix.text}", width, indent="     ")
+            if fix.command:
+                yield Text(f"       {fix.command}", style="cyan")
+        evidence = "; ".join(_evidence(item) for item in finding.evidence[:6])
+        yield from _wrapped(f"Evidence: {evidence}.", width, indent="     ")
+    if len(findings) > _MOST_FINDINGS:
+        yield Text(f"  and {plural(len(findings) - _MOST_FINDINGS, 'smaller finding')}")
+
+
+def _evidence(item: Evidence) -> str:
+    of = f" ({item.of})" if item.of and item.unit != "fraction" else f" of {item.of}" if item.of else ""
+    return f"{shown(item.what, 72)} {_value(item.value, item.unit)}{of}"
+
+
+def _value(value: object, unit: str) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, str):
+        return shown(value, 60)
+    number = float(str(value))
+    if unit == "s":
+        return duration_text(number)
+    if unit == "fraction":
+        return percent_text(number)
+    if unit == "bytes":
+        return bytes_text(number)
+    return count_text(int(number)) if number.is_integer() else f"{number:.4g}"
+
+
+def _table(table: Table, width: int) -> Iterator[Text]:
+    """Numbers right-aligned; what is left of the line goes to the text columns."""
+    rows = [[_value(cell, column.unit) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
+    rows = rows[:_MOST_ROWS]
+    is_text = [column.unit == "" and any(isinstance(row[i], str) for row in table.rows) for i, column in enumerate(table.columns)]
+    widths = [max(len(column.name), *(len(row[i]) for row in rows)) for i, column in enumerate(table.columns)]
+    room = width - 2 - sum(size + 2 for size, text in zip(widths, is_text, strict=True) if not text)
+    widest = [i for i, text in enumerate(is_text) if text]
+    while widest and sum(widths[i] + 2 for i in widest) > room:
+        most = max(widest, key=lambda i: widths[i])
+        if widths[most] <= 8:
+            break
+        widths[most] -= 1
+    yield Text(table.title, style="bold")
+    yield Text(_row([column.name for column in table.columns], widths, is_text), style="dim")
+    for row in rows:
+        yield Text(_row(row, widths, is_text))
+    if len(table.rows) > _MOST_ROWS:
+        yield Text(f"  and {plural(len(table.rows) - _MOST_ROWS, 'more row')}")
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], is_text: Sequence[bool]) -> str:
+    shaped = (
+        shown(cell, size).ljust(size) if text else cell.rjust(size)
+        for cell, size, text in zip(cells, widths, is_text, strict=True)
+    )
+    return ("  " + "  ".join(shaped)).rstrip()
+
+
+def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for result in diagnosis.results:
+        if result.skipped:
+            reasons.setdefault(result.skipped, []).append(result.analysis)
+    for reason, names in reasons.items():
+        yield f"{listing(names)}: {reason}."
+    for loss in diagnosis.source.lost:
+        yield f"{count_text(loss.count)} x {loss.what}{f' ({shown(loss.detail, 80)})' if loss.detail else ''}."
+    bound = diagnosis.bound_by
+    if diagnosis.window is not None and bound.resource == "unknown" and bound.reason:
+        yield f"{bound.reason[0].upper()}{bound.reason[1:]}."
+    if diagnosis.window is not None and diagnosis.window.note:
+        yield f"Window: {diagnosis.window.note}."
+
+
+def _next(diagnosis: Diagnosis) -> str:
+    if diagnosis.findings:
+        return f"Keep it: -o diagnosis.json    More: diagtool explain {diagnosis.findings[0].cause}"
+    return "Keep it: -o diagnosis.json    More: diagtool explain time_accounting"
