@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from diagtool.intervals import Intervals, Ns
+from diagtool.intervals import Intervals, Ns, boundaries
 
 NOBODY = -1
 
@@ -67,7 +67,7 @@ def time_by_owner(stack: Segments, pieces: Intervals) -> dict[int, int]:
         return {}
     if not len(stack.starts):
         return {NOBODY: pieces.total_ns}
-    edges = np.unique(np.concatenate((stack.starts, stack.ends[-1:], *pieces)))
+    edges = boundaries(stack.starts, stack.ends[-1:], *pieces)
     lo, length = edges[:-1], np.diff(edges)
     piece = np.searchsorted(pieces.starts, lo, side="right") - 1
     wanted = (piece >= 0) & (lo < pieces.ends[np.maximum(piece, 0)])

@@ -139,9 +139,14 @@ def merge(parts: Sequence[Timeline]) -> Timeline:
         files=tuple(file for part in parts for file in part.source.files),
         lost=tuple(Loss(what, count, detail) for (what, detail), count in lost.items()),
     )
+    environment = dict(first.environment)
+    counts = [part.environment["events"] for part in parts if "events" in part.environment]
+    if counts:
+        environment["events"] = sum(counts)
     return replace(
         first,
         **frames,
+        environment=environment,
         source=source,
         devices=tuple(dict.fromkeys(device for part in parts for device in part.devices)),
         origin_ns=origin,

@@ -261,15 +261,14 @@ def _ended_by(
     """
     starts = timeline.device["start_ns"].to_numpy()[window.rows]
     first, last = np.searchsorted(starts, ends, "left"), np.searchsorted(starts, ends, "right")
-    event = np.full(len(ends), NO_LAUNCH, np.int64)
-    launch = event.copy()
-    for index, (low, high) in enumerate(zip(first, last, strict=True)):
-        rows = window.rows[low:high]
-        if len(rows):
-            matched = rows[context.launches[rows] != NO_LAUNCH]
-            event[index] = matched[0] if len(matched) else rows[0]
-            launch[index] = context.launches[event[index]]
-    return event, launch
+    count = len(window.rows)
+    matched = np.flatnonzero(context.launches[window.rows] != NO_LAUNCH)
+    # For each position the next one whose launch is known; behind the last there is none.
+    following = np.append(matched, count)[np.searchsorted(matched, first)]
+    position = np.where(following < last, following, first)
+    starting = first < last
+    event = np.where(starting, window.rows[np.minimum(position, count - 1)], NO_LAUNCH)
+    return event, np.where(starting, context.launches[event], NO_LAUNCH)
 
 
 def _by_thread(
@@ -278,17 +277,14 @@ def _by_thread(
     """(rank, process, thread) with the idle intervals that its calls, or the step it marks, answer for."""
     host = timeline.host
     known = np.flatnonzero(launch != NO_LAUNCH)
-    owners: dict[tuple[int, int, int], list[int]] = {}
-    if len(known):
-        rows = launch[known]
-        ranks, processes, threads = (host[name].to_numpy()[rows] for name in ("rank", "process", "thread"))
-        for index, *key in zip(known, ranks, processes, threads, strict=True):
-            owners.setdefault((int(key[0]), int(key[1]), int(key[2])), []).append(int(index))
+    keys = np.stack([host[name].to_numpy()[launch[known]] for name in ("rank", "process", "thread")], axis=1)
     if window.step_thread is not None:
-        for index in np.flatnonzero(trailing):
-            owners.setdefault((window.rank, *window.step_thread), []).append(int(index))
-    for owner, indices in owners.items():
-        yield owner, np.array(sorted(indices))
+        rest = np.flatnonzero(trailing)
+        known = np.concatenate((known, rest))
+        keys = np.concatenate((keys, np.tile((window.rank, *window.step_thread), (len(rest), 1))))
+    owners, owner = np.unique(keys, axis=0, return_inverse=True)
+    for number, key in enumerate(owners.tolist()):
+        yield (key[0], key[1], key[2]), np.sort(known[owner.ravel() == number])
 
 
 def _starved(timeline: Timeline, window: DeviceWindow) -> Intervals:

@@ -118,7 +118,8 @@ class ChromeTrace:
                 match.end() for match in pattern.finditer(text)
             ]
             for end in reversed(ends[-_TRIES:]):
-                events = self._strict(b"[" + bytes(text[: text.rindex(b"}", 0, end) + 1]) + b"]")
+                with memoryview(text)[: text.rindex(b"}", 0, end) + 1] as complete:
+                    events = self._strict(b"".join((b"[", complete, b"]")))
                 if events is not None:
                     return end, events
         return 0, None

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -42,11 +42,14 @@ _HOST = {
     "runtime": _CALL,
     "overhead": "other",
 }
+_CALL_KINDS = frozenset({"sync", "copy", "launch", "other"})
 _CALL_SUFFIXES = ("_runtime", "_driver")
 
-_SYNC_CALL = re.compile(r"synchronize", re.IGNORECASE)
-_COPY_CALL = re.compile(r"mem(?:cpy|set)", re.IGNORECASE)
-_LAUNCH_CALL = re.compile(r"launch|submit", re.IGNORECASE)
+_CALL_NAMES = (
+    ("sync", re.compile(r"synchronize", re.IGNORECASE)),
+    ("copy", re.compile(r"mem(?:cpy|set)", re.IGNORECASE)),
+    ("launch", re.compile(r"launch|submit", re.IGNORECASE)),
+)
 _RANGE_OP = re.compile(r"^(?:ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.|## )")
 _STEP = (
     ("ProfilerStep", re.compile(r"^ProfilerStep#?\s*\d+")),
@@ -57,6 +60,9 @@ _STEP = (
 _DMA = re.compile(r"^dma_", re.IGNORECASE)
 
 _UNKNOWN = -1
+
+# Labels of events that become no row.
+_PASSED_OVER, _RECORDING = -1, -2
 
 
 class _DeviceArgs(msgspec.Struct, gc=False):
@@ -108,66 +114,50 @@ def read(path: Path, on_progress: Progress | None = None) -> Timeline:
     return timeline
 
 
-class _Names:
-    """Codes for repeated strings: a trace has a hundred names for each hundred thousand events."""
+class _Label(NamedTuple):
+    """What all events of one category and name have in common."""
 
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-
-    def codes(self, names: Iterable[str]) -> NDArray[np.int32]:
-        known = self._codes
-        return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
-
-    def known(self) -> list[str]:
-        return list(self._codes)
-
-    def categorical(self, codes: NDArray[np.int32]) -> pd.Categorical:
-        return pd.Categorical.from_codes(codes, categories=pd.Index(self.known(), dtype=object))
+    table: str
+    kind: str
+    name: str
 
 
 class _Columns:
-    """Column arrays of host and device events, grown batch by batch so that events never pile up as objects."""
+    """Column arrays of host and device events, grown batch by batch so that events never pile up as objects.
+
+    A trace has a hundred names for each hundred thousand events: each event costs one look-up of its label.
+    """
 
     def __init__(self, losses: Losses) -> None:
         self._losses = losses
-        self._names = _Names()
-        self._kinds = _Names()
-        self._groups = _Names()
+        self._labels: list[_Label] = []
+        self._by_category: dict[str | None, dict[str, int]] = {}
+        self._groups: dict[str, int] = {}
         self._threads: dict[str, int] = {}
-        self._families: dict[str | None, tuple[str, str] | None] = {}
-        self._call_kinds: dict[str, str] = {}
         self._host: list[dict[str, NDArray[Any]]] = []
         self._device: list[dict[str, NDArray[Any]]] = []
         self._recording: list[tuple[int, int]] = []
 
     def add(self, batch: Sequence[Complete]) -> None:
         """Take over one batch of events."""
-        host: list[Complete] = []
-        device: list[Complete] = []
-        host_kinds: list[str] = []
-        device_kinds: list[str] = []
-        families = self._families
+        events: list[Complete] = []
+        labels: list[int] = []
+        by_category = self._by_category
         for event in batch:
-            category = event.cat
             try:
-                family = families[category]
+                label = by_category[event.cat][event.name]
             except KeyError:
-                family = families[category] = _family(category)
-            if family is None:
-                if category == "Trace" and event.name.startswith("PyTorch Profiler"):
-                    self._add_recording(event)
-                continue
-            table, kind = family
-            if table == "device":
-                device.append(event)
-                device_kinds.append("copy" if kind == "kernel" and _DMA.match(event.name) else kind)
-            else:
-                host.append(event)
-                host_kinds.append(self._call_kind(event.name) if kind == _CALL else _op_kind(kind, event.name))
-        if host:
-            self._host.append(self._host_rows(host, host_kinds))
-        if device:
-            self._device.append(self._device_rows(device, device_kinds))
+                label = self._new_label(event)
+            if label >= 0:
+                events.append(event)
+                labels.append(label)
+            elif label == _RECORDING:
+                self._add_recording(event)
+        tables = [self._labels[label].table for label in labels]
+        for table, rows, made in (("host", self._host_rows, self._host), ("device", self._device_rows, self._device)):
+            chosen = [index for index, name in enumerate(tables) if name == table]
+            if chosen:
+                made.append(rows([events[index] for index in chosen], [labels[index] for index in chosen]))
 
     def timeline(self, trace: ChromeTrace, path: Path) -> Timeline:
         """The finished timeline; times count from the earliest stamp that can be true."""
@@ -184,16 +174,18 @@ class _Columns:
                 rows["start_ns"] -= first
                 rows["end_ns"] -= first
         rank = _rank(header)
-        steps = _steps(host, self._names) if host else {}
+        names = self._names()
+        steps = _steps(host, names) if host else {}
         for rows in (host, device, steps):
             if rows:
                 rows["rank"] = np.full(len(rows["start_ns"]), rank, np.int64)
-        for rows in (host, device):
+        for rows in (host, device, steps):
             if rows:
-                rows["name"] = self._names.categorical(rows["name"])
-                rows["kind"] = self._kinds.categorical(rows["kind"])
+                label = rows.pop("label")
+                rows["name"] = names[label]
+                rows.setdefault("kind", _categorical([one.kind for one in self._labels])[label])
         if device:
-            device["group"] = self._groups.categorical(device["group"])
+            device["group"] = pd.Categorical.from_codes(device["group"], categories=_words(self._groups))
         recording = [time - first for span in self._recording for time in span]
         return Timeline.build(
             Source(FORMAT, "PyTorch profiler", _version(header), (str(path),), self._losses.all()),
@@ -201,14 +193,23 @@ class _Columns:
             devices=_devices(header, rank, device),
             origin_ns=base + first,
             recording_ns={rank: (min(recording), max(recording))} if recording else {},
-            environment={"events": trace.event_count, **_server(steps, self._names), **_runtime(header)},
+            environment={"events": trace.event_count, **_server(steps, names), **_runtime(header)},
         )
 
-    def _call_kind(self, name: str) -> str:
-        kind = self._call_kinds.get(name)
-        if kind is None:
-            kind = self._call_kinds[name] = _call_kind(name)
-        return kind
+    def _new_label(self, event: Complete) -> int:
+        category, name = event.cat, event.name
+        family = _family(category)
+        if family is None:
+            label = _RECORDING if category == "Trace" and name.startswith("PyTorch Profiler") else _PASSED_OVER
+        else:
+            label = len(self._labels)
+            self._labels.append(_Label(family[0], _kind(*family, name), name))
+        self._by_category.setdefault(category, {})[name] = label
+        return label
+
+    def _names(self) -> pd.Categorical:
+        """The name of each label."""
+        return _categorical([one.name for one in self._labels])
 
     def _add_recording(self, event: Complete) -> None:
         values, usable = nanoseconds([event.ts, event.dur])
@@ -226,30 +227,29 @@ class _Columns:
         keep = usable & ~backward
         return {"start_ns": starts, "end_ns": starts + lengths}, keep
 
-    def _host_rows(self, events: list[Complete], kinds: list[str]) -> dict[str, NDArray[Any]]:
+    def _host_rows(self, events: list[Complete], labels: list[int]) -> dict[str, NDArray[Any]]:
         rows, keep = self._spans(events)
         correlation = np.full(len(events), _UNKNOWN, np.int64)
-        called = [index for index, kind in enumerate(kinds) if kind in _CALL_KINDS and events[index].args]
+        known = self._labels
+        called = [index for index, label in enumerate(labels) if known[label].kind in _CALL_KINDS and events[index].args]
         args = _decoded([events[index].args for index in called], _CallArgs)
         correlation[called] = self._integers([item.correlation for item in args], "correlation")
         rows |= {
-            "name": self._names.codes(event.name for event in events),
-            "kind": self._kinds.codes(kinds),
+            "label": np.array(labels, np.int32),
             "process": self._ids([event.pid for event in events]),
             "thread": self._ids([event.tid for event in events]),
             "correlation": correlation,
         }
         return {name: values[keep] for name, values in rows.items()}
 
-    def _device_rows(self, events: list[Complete], kinds: list[str]) -> dict[str, NDArray[Any]]:
+    def _device_rows(self, events: list[Complete], labels: list[int]) -> dict[str, NDArray[Any]]:
         rows, keep = self._spans(events)
         args = _decoded([event.args for event in events], _DeviceArgs)
         device = self._integers([item.device for item in args], "device")
         stream = self._integers([item.stream for item in args], "stream")
         pid = np.array([event.pid if type(event.pid) is int else _UNKNOWN for event in events], np.int64)
         rows |= {
-            "name": self._names.codes(event.name for event in events),
-            "kind": self._kinds.codes(kinds),
+            "label": np.array(labels, np.int32),
             # Kineto draws a device's work in a process whose id is the index of the device.
             "device": np.where(device == _UNKNOWN, pid, device),
             "stream": stream,
@@ -264,9 +264,12 @@ class _Columns:
             "recorded_occupancy": _real([
                 item.old_occupancy if item.occupancy is None else item.occupancy for item in args
             ]) / 100,
-            "group": np.array([_UNKNOWN if item.group is None else self._groups.codes([item.group])[0] for item in args], np.int32),
+            "group": np.array([self._group(item.group) for item in args], np.int32),
         }  # fmt: skip
         return {name: values[keep] for name, values in rows.items()}
+
+    def _group(self, name: str | None) -> int:
+        return _UNKNOWN if name is None else self._groups.setdefault(name, len(self._groups))
 
     def _integers(self, values: list[Any], what: str) -> NDArray[np.int64]:
         try:
@@ -296,9 +299,6 @@ class _Columns:
             )
 
 
-_CALL_KINDS = frozenset({"sync", "copy", "launch", "other"})
-
-
 def _family(category: str | None) -> tuple[str, str] | None:
     """(table, kind) of a category; None for what is neither host nor device work."""
     if category is None:
@@ -311,16 +311,24 @@ def _family(category: str | None) -> tuple[str, str] | None:
     return ("host", _CALL) if lower.endswith(_CALL_SUFFIXES) else None
 
 
-def _call_kind(name: str) -> str:
-    for kind, pattern in (("sync", _SYNC_CALL), ("copy", _COPY_CALL), ("launch", _LAUNCH_CALL)):
-        if pattern.search(name):
-            return kind
-    return "other"
+def _kind(table: str, kind: str, name: str) -> str:
+    """The kind of a row, where the name says more than the category."""
+    if kind == _CALL:
+        return next((word for word, pattern in _CALL_NAMES if pattern.search(name)), "other")
+    if kind == "op" and _RANGE_OP.match(name):  # until 2022 annotations had the category of operators
+        return "range"
+    return "copy" if table == "device" and kind == "kernel" and _DMA.match(name) else kind
 
 
-def _op_kind(kind: str, name: str) -> str:
-    """Until 2022 annotations had the category of operators."""
-    return "range" if kind == "op" and _RANGE_OP.match(name) else kind
+def _categorical(words: Sequence[str]) -> pd.Categorical:
+    """A word per label as a categorical to index with arrays of labels."""
+    codes: dict[str, int] = {}
+    values = [codes.setdefault(word, len(codes)) for word in words]
+    return pd.Categorical.from_codes(values, categories=_words(codes))
+
+
+def _words(words: Iterable[str]) -> pd.Index:
+    return pd.Index(list(words), dtype=object)
 
 
 def _decoded(raws: list[msgspec.Raw], shape: type[Any]) -> list[Any]:
@@ -373,18 +381,17 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
             rows[name] = rows[name][~zero]
 
 
-def _steps(host: dict[str, Any], names: _Names) -> dict[str, Any]:
+def _steps(host: dict[str, Any], names: pd.Categorical) -> dict[str, Any]:
     kinds = {
-        code: kind for code, name in enumerate(names.known()) for kind, pattern in _STEP if pattern.match(name)
+        label: kind for label, name in enumerate(names) for kind, pattern in _STEP if pattern.match(name)
     }
-    rows = np.flatnonzero(np.isin(host["name"], list(kinds)))
+    rows = np.flatnonzero(np.isin(host["label"], list(kinds)))
     if not len(rows):
         return {}
-    codes = host["name"][rows]
+    labels = host["label"][rows]
     return {
-        "kind": [kinds[code] for code in codes],
-        "name": names.categorical(codes),
-        **{name: host[name][rows].copy() for name in ("start_ns", "end_ns", "process", "thread")},
+        "kind": [kinds[label] for label in labels.tolist()],
+        **{name: host[name][rows].copy() for name in ("label", "start_ns", "end_ns", "process", "thread")},
     }
 
 
@@ -417,11 +424,11 @@ def _rank(header: dict[str, Any]) -> int:
     return rank if type(rank) is int and 0 <= rank < 1 << 31 else _UNKNOWN
 
 
-def _server(steps: dict[str, Any], names: _Names) -> dict[str, str]:
+def _server(steps: dict[str, Any], names: pd.Categorical) -> dict[str, str]:
     """The server whose marks or modules the trace shows. SGLang writes vLLM's marks beside its own."""
     kinds = set(steps.get("kind", ()))
     for server in ("sglang", "vllm"):
-        if server in kinds or any(name.startswith(f"{server}/") for name in names.known()):
+        if server in kinds or any(name.startswith(f"{server}/") for name in names.categories):
             return {"server": server}
     return {}
 

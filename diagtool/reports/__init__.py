@@ -1,29 +1,36 @@
 """Reports: a Diagnosis to text. Adding one is a file with ``render`` and a line in REPORTS."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TextIO
 
 from diagtool.diagnosis import Diagnosis
 from diagtool.errors import OutputFailed, UsageError
-from diagtool.reports import json_text, terminal
 from diagtool.units import nearest
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One output format; ``extension`` chooses it when a path names no format."""
+    """One output format; ``extension`` chooses it when a path names no format.
+
+    ``module`` has ``render(diagnosis, out)`` and is loaded on use: rich alone takes as long as reading a small trace.
+    """
 
     name: str
     extension: str
-    render: Callable[[Diagnosis, TextIO], None]
+    module: str
+
+    def render(self, diagnosis: Diagnosis, out: TextIO) -> None:
+        """Write the report to an open text file."""
+        import_module(self.module).render(diagnosis, out)
 
 
 REPORTS: tuple[Report, ...] = (
-    Report("terminal", ".txt", terminal.render),
-    Report("json", ".json", json_text.render),
+    Report("terminal", ".txt", "diagtool.reports.terminal"),
+    Report("json", ".json", "diagtool.reports.json_text"),
 )
 
 STDOUT = "-"
