@@ -41,7 +41,7 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
     for field in fields(Config):
         text = environment.get(f"DIAGTOOL_{field.name.upper()}")
         if text is not None:
-            value: Any = _flag(field.name, text) if field.type is bool else text
+            value: Any = _flag(field.name, text) if isinstance(field.default, bool) else text
             values.update(_checked({field.name: value}, f"DIAGTOOL_{field.name.upper()}"))
     return Config(**values)
 
@@ -55,19 +55,28 @@ def _nearest_pyproject(directory: Path) -> Path | None:
 
 
 def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    known = {field.name: field.type for field in fields(Config)}
+    known = {field.name: type(field.default) for field in fields(Config)}
     for key, value in table.items():
         if key not in known:
             raise ConfigError(f"unknown key {key!r} in {where}", nearest(key, list(known)))
-        if not isinstance(value, known[key] if isinstance(known[key], type) else object):
-            raise ConfigError(f"{key} in {where} must be a {getattr(known[key], '__name__', known[key])}")
+        if not isinstance(value, known[key]):
+            raise ConfigError(f"{key} in {where} must be of type {known[key].__name__}, it is {value!r}")
     if "window" in table and table["window"] not in WINDOWS:
         raise ConfigError(f"window in {where} is {table['window']!r}", f"known: {', '.join(WINDOWS)}")
     return dict(table)
 
 
 def _flag(name: str, text: str) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    words = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }
     try:
         return words[text.lower()]
     except KeyError:

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from diagtool import device_work, intervals, launches
 from diagtool.intervals import Intervals
-from diagtool.screening import Suspect, screen
+from diagtool.screening import Suspect, by_device, screen
 from diagtool.timeline import Timeline
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceWindow:
@@ -78,10 +79,7 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     """
     clean, suspects = screen(timeline)
     matched = launches.match(clean)
-    windows = tuple(
-        _window(clean, int(rank), int(device), group.index.to_numpy(), window_kind)
-        for (rank, device), group in clean.device.groupby(["rank", "device"], sort=True)
-    )
+    windows = tuple(_window(clean, rank, device, rows, window_kind) for rank, device, rows in by_device(clean))
     context = Context(
         windows=windows,
         window_kind=window_kind,
@@ -93,9 +91,7 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     return clean, context
 
 
-def _window(
-    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], kind: str
-) -> DeviceWindow:
+def _window(timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], kind: str) -> DeviceWindow:
     starts = timeline.device["start_ns"].to_numpy()[rows]
     ends = timeline.device["end_ns"].to_numpy()[rows]
     start, end = int(starts.min()), int(ends.max())

@@ -73,7 +73,9 @@ def _window(context: Context) -> Window | None:
     )
 
 
-_KERNELS = "kernels keep the device busy; counters or the model's shapes would say whether arithmetic or memory limits them"
+_KERNELS = (
+    "kernels keep the device busy; counters or the model's shapes would say whether arithmetic or memory limits them"
+)
 _QUEUED = "launched work has not started: start-up of each launch, or a wait for an event, a stream or a peer"
 _UNSEEN = "the device is idle and the trace does not show what it waits for"
 
@@ -92,7 +94,11 @@ def bound_by(results: Sequence[Result], context: Context) -> BoundBy:
         Bound("copy", shares["copy.bus"]),
         Bound("memory-bandwidth", shares["copy.memory"], "device-to-device copies and sets"),
         Bound("latency", shares["idle.queue_fraction"] - shares["untraced"], _QUEUED),
-        Bound("unknown", shares["untraced"] + shares["idle.graph_fraction"] + shares["idle.unknown_fraction"], _UNSEEN),
+        Bound(
+            "unknown",
+            shares["untraced"] + shares["idle.graph_fraction"] + shares["idle.unknown_fraction"],
+            _UNSEEN,
+        ),
         Bound("unknown", shares["time.compute_fraction"], _KERNELS),
         Bound("queueing", shares["idle.starved_fraction"], "no request was runnable"),
     ]
@@ -117,7 +123,8 @@ def _mean_shares(results: Sequence[Result], context: Context) -> Mapping[str, fl
     bus = _table_seconds(results, "accounting", "class", [f"copy {kind}" for kind in BUS_COPIES]) * NS_PER_S / judged
     shares["copy.bus"] = bus
     shares["untraced"] = min(
-        _table_seconds(results, "large_gaps", "mainly", ["queue"]) * NS_PER_S / judged, shares["idle.queue_fraction"]
+        _table_seconds(results, "large_gaps", "mainly", ["queue"]) * NS_PER_S / judged,
+        shares["idle.queue_fraction"],
     )
     shares["copy.memory"] = max(shares["time.copy_fraction"] - bus, 0.0)
     return shares

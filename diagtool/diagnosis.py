@@ -111,9 +111,7 @@ def metric(
     if value is None and not reason:
         raise ValueError(f"{name} has neither a value nor a reason")
     given = dict(labels or {})
-    return Metric(
-        name, given, value, spec.unit, spec.better, method, reason, tuple(samples), spec.definition
-    )
+    return Metric(name, given, value, spec.unit, spec.better, method, reason, tuple(samples), spec.definition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,15 @@ def finding(
     if judged is None:
         return None
     return Finding(
-        cause, judged, title, tuple(evidence), tuple(fix), lost_s, lost_fraction, confidence, dict(where or {})
+        cause,
+        judged,
+        title,
+        tuple(evidence),
+        tuple(fix),
+        lost_s,
+        lost_fraction,
+        confidence,
+        dict(where or {}),
     )
 
 

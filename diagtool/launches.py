@@ -65,9 +65,7 @@ def is_graph_launch(timeline: Timeline, launches: NDArray[np.int64]) -> NDArray[
 
 def _keys(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[NDArray[Any], NDArray[Any]]:
     """One number for (rank, correlation) on both sides."""
-    ranks, inverse = np.unique(
-        np.concatenate((calls["rank"].to_numpy(), work["rank"].to_numpy())), return_inverse=True
-    )
+    _, inverse = np.unique(np.concatenate((calls["rank"].to_numpy(), work["rank"].to_numpy())), return_inverse=True)
     ids, dense = np.unique(
         np.concatenate((calls["correlation"].to_numpy(), work["correlation"].to_numpy())), return_inverse=True
     )

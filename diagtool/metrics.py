@@ -8,7 +8,19 @@ from dataclasses import dataclass
 
 Better = str | None
 
-UNITS = ("s", "bytes", "bytes/s", "flops", "flops/s", "flops/byte", "fraction", "count", "count/s", "tokens/s", "score")
+UNITS = (
+    "s",
+    "bytes",
+    "bytes/s",
+    "flops",
+    "flops/s",
+    "flops/byte",
+    "fraction",
+    "count",
+    "count/s",
+    "tokens/s",
+    "score",
+)
 METHODS = ("measured", "estimated", "modelled", "given")
 
 

@@ -4,6 +4,7 @@ Profilers write durations of hours, ends past the end of the recording and stamp
 named and left out; one that is only unlikely is named and kept.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,18 +41,24 @@ def screen(timeline: Timeline) -> tuple[Timeline, tuple[Suspect, ...]]:
     device = timeline.device
     excluded = np.zeros(len(device), np.bool_)
     suspects: list[Suspect] = []
-    for (rank, index), group in device.groupby(["rank", "device"], sort=True):
-        rows = group.index.to_numpy()
-        judged = _judge(group, timeline, int(rank))
-        for position, reason, out in judged:
-            row = rows[position]
+    for rank, index, rows in by_device(timeline):
+        for position, reason, out in _judge(device.take(rows), timeline, rank):
+            row = int(rows[position])
             excluded[row] |= out
-            suspects.append(_suspect(device, row, int(rank), int(index), reason, out))
+            suspects.append(_suspect(device, row, rank, index, reason, out))
     return (timeline.keep_device(~excluded) if excluded.any() else timeline), tuple(suspects)
 
 
-def _suspect(device: pd.DataFrame, row: Any, rank: int, index: int, reason: str, out: bool) -> Suspect:
-    start, end = int(device["start_ns"].iat[row]), int(device["end_ns"].iat[row])
+def by_device(timeline: Timeline) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """(rank, device, rows of ``device`` in time order) of every device of every rank."""
+    keys = timeline.device[["rank", "device"]].to_numpy()
+    owners, owner = np.unique(keys, axis=0, return_inverse=True)
+    for number, (rank, index) in enumerate(owners.tolist()):
+        yield rank, index, np.flatnonzero(owner.ravel() == number)
+
+
+def _suspect(device: pd.DataFrame, row: int, rank: int, index: int, reason: str, out: bool) -> Suspect:
+    start, end = (int(device[name].to_numpy()[row]) for name in ("start_ns", "end_ns"))
     return Suspect(str(device["name"].iat[row]), rank, index, start, end - start, reason, out)
 
 
@@ -75,7 +82,7 @@ def _judge(group: pd.DataFrame, timeline: Timeline, rank: int) -> list[tuple[int
     left[list(found)] = False
     span = int(ends[left].max() - starts[left].min()) if left.any() else 0
     lengths = ends - starts
-    dominant = np.flatnonzero(left & (lengths > DOMINANT_SHARE * span)) if span else []
+    dominant = np.flatnonzero(left & (lengths > DOMINANT_SHARE * span)) if span else np.empty(0, np.int64)
     return [(position, reason, True) for position, reason in sorted(found.items())] + [
         (int(position), "is over half of the window", False) for position in dominant
     ]
@@ -130,12 +137,11 @@ def _usual_length(names: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[np
     # The lower median keeps two events of a name from vouching for each other.
     medians = lengths[order][first + (count - 1) // 2]
     overall = np.sort(lengths)[(len(lengths) - 1) // 2]
-    return np.where(count < 2, overall, medians)[np.searchsorted(kinds, names)]
+    usual: NDArray[np.int64] = np.where(count < 2, overall, medians)[np.searchsorted(kinds, names)]
+    return usual
 
 
-def _past_everything(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], host: pd.DataFrame
-) -> list[tuple[int, str]]:
+def _past_everything(starts: NDArray[np.int64], ends: NDArray[np.int64], host: pd.DataFrame) -> list[tuple[int, str]]:
     """One event that outlasts all else by more than all else took, host calls included."""
     lengths = ends - starts
     long = lengths > DOMINANT_SHARE * int(ends.max() - starts.min())

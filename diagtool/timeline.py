@@ -19,7 +19,9 @@ DEVICE_KINDS = ("kernel", "copy", "set")
 _ID, _TIME, _WORD, _COUNT, _REAL = "int64", "int64", "category", "Int64", "Float64"
 
 _SPAN = {"start_ns": _TIME, "end_ns": _TIME}
-_SUMS = {f"{phase}_{name}": _COUNT for phase in ("prefill", "decode") for name in ("sum_q", "sum_kv", "sum_q_kv", "sum_q2")}  # fmt: skip
+_SUMS = {
+    f"{phase}_{name}": _COUNT for phase in ("prefill", "decode") for name in ("sum_q", "sum_kv", "sum_q_kv", "sum_q2")
+}
 
 COLUMNS: dict[str, dict[str, str]] = {
     # A call on a CPU thread.
@@ -96,13 +98,14 @@ class Timeline:
         unknown = set(tables) - set(COLUMNS)
         if unknown:
             raise ValueError(f"no such table: {', '.join(sorted(unknown))}")
-        frames = {name: _frame(name, tables.get(name)) for name in COLUMNS}
+        frames: dict[str, Any] = {name: _frame(name, tables.get(name)) for name in COLUMNS}
         return cls(**frames, source=source, **facts)
 
     def with_ranks(self, rank: int) -> "Timeline":
         """The same timeline labelled as one rank."""
         frames = {name: getattr(self, name).assign(rank=np.int64(rank)) for name in COLUMNS}
-        recording = {rank: span for span in self.recording_ns.values()}
+        spans = list(self.recording_ns.values())
+        recording = {rank: spans[0]} if spans else {}
         devices = tuple(replace(device, rank=rank) for device in self.devices)
         return replace(self, **frames, devices=devices, recording_ns=recording)
 
@@ -160,7 +163,7 @@ def _frame(table: str, given: Mapping[str, Any] | pd.DataFrame | None) -> pd.Dat
     unknown = set(values) - set(columns)
     if unknown:
         raise ValueError(f"no such column in {table}: {', '.join(sorted(map(str, unknown)))}")
-    length = next((len(values[name]) for name in values), 0)
+    length = next((len(values[str(name)]) for name in values), 0)
     frame = pd.DataFrame(
         {name: _column(values.get(name), dtype, length) for name, dtype in columns.items()}, copy=False
     )

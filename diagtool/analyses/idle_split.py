@@ -6,11 +6,12 @@ inside L: launch; after L: graph (L is a graph launch) or queue. Without E or L 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from diagtool import host_stack, intervals
@@ -19,6 +20,7 @@ from diagtool.intervals import Intervals, Ns
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
 
+NO_CALL = "(no call recorded)"
 CLASSES = ("starved", "sync", "host", "launch", "queue", "graph", "unknown")
 
 # Kinds of host work that have a fix of their own, tried in this order. A call counts with all that runs inside it.
@@ -94,6 +96,16 @@ class Split:
     slow_calls: tuple[int, int]
     gaps: tuple[Gap, ...]
 
+    @property
+    def idle_ns(self) -> int:
+        """All idle time of the window."""
+        return sum(self.by_class.values())
+
+    @property
+    def dominant_gaps(self) -> list[Gap]:
+        """The gaps over DOMINANT_SHARE of the window."""
+        return [gap for gap in self.gaps if gap.length_ns > DOMINANT_SHARE * self.window.length_ns]
+
 
 class _Thread:
     """One CPU thread: when it blocks, when it does host work of a known kind, what is deepest."""
@@ -163,9 +175,7 @@ def _device_end(timeline: Timeline, context: Context, calls: NDArray[Any]) -> Ns
     if not len(rows):
         return np.full(len(calls), -1, np.int64)
     first, last = np.searchsorted(rows, calls, "left"), np.searchsorted(rows, calls, "right")
-    return np.array(
-        [ends[a:b].max() if b > a else -1 for a, b in zip(first, last, strict=True)], np.int64
-    )
+    return np.array([ends[a:b].max() if b > a else -1 for a, b in zip(first, last, strict=True)], np.int64)
 
 
 def split(timeline: Timeline, context: Context) -> tuple[Split, ...]:
@@ -196,8 +206,8 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
     parts = {name: np.zeros(len(a), np.int64) for name in CLASSES}
     parts["starved"] = intervals.covered_between(starved, a, b)
     after_sync_ns = 0
-    host_ns = {cause: 0 for cause, _ in HOST_WORK} | {"host-bound": 0}
-    by_name: dict[str, int] = {}
+    host_parts: list[dict[str, int]] = [{cause: 0 for cause, _ in HOST_WORK} | {"host-bound": 0}]
+    names: list[dict[str, int]] = []
     loading = intervals.EMPTY
     for key, rows in _by_thread(timeline, window, launch, trailing):
         one = thread(key)
@@ -211,8 +221,8 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
         parts["host"][rows] = (before.ends - before.starts) - intervals.covered_between(taken, *before)
         running = intervals.subtract(_nonempty(before), taken)
         loading = intervals.join(loading, one.work()["data-loading"])
-        _add(host_ns, _by_cause(one, running))
-        _add(by_name, one.by_name(running))
+        host_parts.append(_by_cause(one, running))
+        names.append(one.by_name(running))
     parts["launch"] = np.where(known, launch_end - before_end, 0)
     parts["launch"] -= intervals.covered_between(starved, before_end, launch_end) * known
     rest = (b - launch_end) - intervals.covered_between(starved, launch_end, b)
@@ -229,9 +239,9 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
         window=window,
         by_class={name: int(values.sum()) for name, values in parts.items()},
         after_sync_ns=after_sync_ns,
-        host_ns=host_ns,
+        host_ns=summed(host_parts),
         outside_ns=outside_ns,
-        by_name=by_name,
+        by_name=summed(names),
         outside_by_name=outside_by_name,
         loader_ns=intervals.intersect(idle, loading).total_ns,
         graph_holes=(len(holes), int(holes.sum())),
@@ -322,7 +332,11 @@ def _gaps(
     longest = np.argsort(a - b, kind="stable")[:10]
     return tuple(
         Gap(
-            int(a[i]), int(b[i]), {name: int(values[i]) for name, values in parts.items()}, int(launch[i]), int(event[i])
+            start_ns=int(a[i]),
+            end_ns=int(b[i]),
+            parts={name: int(values[i]) for name, values in parts.items()},
+            launch_row=int(launch[i]),
+            event_row=int(event[i]),
         )
         for i in longest
     )  # fmt: skip
@@ -333,6 +347,21 @@ def _nonempty(spans: Intervals) -> Intervals:
     return Intervals(spans.starts[keep], spans.ends[keep])
 
 
-def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, ns in more.items():
-        total[name] = total.get(name, 0) + ns
+def summed(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Key-wise sum."""
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, ns in part.items():
+            total[name] = total.get(name, 0) + ns
+    return total
+
+
+def deepest_calls(splits: Sequence[Split]) -> list[tuple[str, int]]:
+    """(name, ns) of the host work that was waited for, inside and outside the windows, longest first."""
+    total = summed([one.by_name for one in splits] + [one.outside_by_name for one in splits])
+    return sorted(((name or NO_CALL, ns) for name, ns in total.items()), key=lambda item: -item[1])
+
+
+def name_of(frame: pd.DataFrame, row: int) -> str:
+    """Name of a row of ``host`` or ``device``; ``unknown`` where there is none."""
+    return str(frame["name"].iat[row]) if row != NO_LAUNCH else "unknown"

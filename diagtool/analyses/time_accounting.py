@@ -84,7 +84,13 @@ def _table(accounts: Sequence[Account]) -> Table:
             for name, ns in parts
             if ns or not name.startswith("copy")
         ]
-    columns = (Column("rank"), Column("device"), Column("class"), Column("time", "s"), Column("share", "fraction"))
+    columns = (
+        Column("rank"),
+        Column("device"),
+        Column("class"),
+        Column("time", "s"),
+        Column("share", "fraction"),
+    )
     return Table("accounting", "Where the time went", columns, tuple(rows))
 
 
@@ -94,7 +100,8 @@ def _communication(accounts: Sequence[Account]) -> Finding | None:
     return finding(
         "exposed-communication",
         "Collectives run while nothing else does: they are not hidden behind compute.",
-        **_cost(accounts, lost),
+        lost_s=_mean_s(accounts, lost),
+        lost_fraction=_judged_share(accounts, lost),
         evidence=(
             Evidence("collectives alone on the device", _share(accounts, lost), "fraction", "the window"),
             Evidence("on the device with the most", seconds(worst.communication_ns), "s", "its window"),
@@ -114,7 +121,8 @@ def _copies(accounts: Sequence[Account]) -> Finding | None:
     return finding(
         "exposed-copy",
         "Copies over a bus run while no kernel does.",
-        **_cost(accounts, lost),
+        lost_s=_mean_s(accounts, lost),
+        lost_fraction=_judged_share(accounts, lost),
         evidence=tuple(
             Evidence(f"{kind} copies alone on the device", _share(accounts, ns), "fraction", "the window")
             for kind, ns in bus.items()
@@ -122,16 +130,22 @@ def _copies(accounts: Sequence[Account]) -> Finding | None:
         ),
         fix=(
             Fix("Keep the data on the device, or copy the next piece on a second stream while kernels run."),
-            Fix("Copy from pinned memory, asynchronously.", "tensor.pin_memory().to(device, non_blocking=True)"),
+            Fix(
+                "Copy from pinned memory, asynchronously.",
+                "tensor.pin_memory().to(device, non_blocking=True)",
+            ),
         ),
         where={"rank": worst.window.rank, "device": worst.window.device},
     )
 
 
-def _cost(accounts: Sequence[Account], lost_ns: int) -> dict[str, float]:
+def _mean_s(accounts: Sequence[Account], lost_ns: int) -> float:
     """Mean over devices, so that ranks in lockstep count once."""
-    judged = sum(item.window.judged_ns for item in accounts)
-    return {"lost_s": seconds(lost_ns) / len(accounts), "lost_fraction": fraction(lost_ns, judged) or 0.0}
+    return seconds(lost_ns) / len(accounts)
+
+
+def _judged_share(accounts: Sequence[Account], lost_ns: int) -> float:
+    return fraction(lost_ns, sum(item.window.judged_ns for item in accounts)) or 0.0
 
 
 def _share(accounts: Sequence[Account], ns: int) -> float | None:

@@ -90,7 +90,15 @@ def _suspects(context: Context) -> Table:
         Column("doubt"), Column("left out"),
     )  # fmt: skip
     rows = tuple(
-        (s.name, s.rank, s.device, seconds(s.start_ns), seconds(s.duration_ns), s.reason, "yes" if s.excluded else "no")
+        (
+            s.name,
+            s.rank,
+            s.device,
+            seconds(s.start_ns),
+            seconds(s.duration_ns),
+            s.reason,
+            "yes" if s.excluded else "no",
+        )
         for s in context.suspects[:_MOST_SUSPECTS]
     )
     return Table("suspects", "Events in doubt", columns, rows)

@@ -15,7 +15,11 @@ def _complete(incomplete: str) -> list[str]:
 def explain(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A cause, metric, analysis or error; none lists them all.", autocompletion=_complete),
+        typer.Argument(
+            metavar="[NAME]",
+            help="A cause, metric, analysis or error; none lists them all.",
+            autocompletion=_complete,
+        ),
     ] = None,
 ) -> None:
     """Say what a cause, a metric, an analysis or an error means and what to do about it."""

@@ -1,8 +1,8 @@
 """``diagtool profile``: diagnose a trace."""
 
 import sys
-from contextlib import contextmanager
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 

@@ -73,9 +73,7 @@ def assign_ranks(parts: Sequence[Timeline]) -> list[Timeline]:
         labelled.append(part.with_ranks(label))
     if relabelled:
         note = Loss("ranks stated twice, given a label of their own", len(relabelled), relabelled[0])
-        labelled[0] = replace(
-            labelled[0], source=replace(labelled[0].source, lost=(*labelled[0].source.lost, note))
-        )
+        labelled[0] = replace(labelled[0], source=replace(labelled[0].source, lost=(*labelled[0].source.lost, note)))
     return labelled
 
 
@@ -111,7 +109,7 @@ def _nothing_in(folder: Path, passed_over: Sequence[tuple[Path, DiagtoolError]])
 def _stated_rank(part: Timeline) -> int:
     for table in (part.device, part.host):
         if len(table):
-            return int(table["rank"].iat[0])
+            return int(table["rank"].to_numpy()[0])
     return -1
 
 

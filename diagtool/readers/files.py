@@ -89,7 +89,7 @@ def _gunzip(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
             stream = isal_zlib.decompressobj(wbits=31)
         try:
             block = stream.decompress(pending, block_bytes)
-        except (isal_zlib.error, zlib.error, EOFError) as error:
+        except zlib.error as error:
             losses.add("compressed data damaged", 1, str(error))
             return
         pending = stream.unused_data if stream.eof else stream.unconsumed_tail

@@ -28,11 +28,13 @@ def _json_with(*patterns: bytes) -> Callable[[bytes], bool]:
     return lambda head: all(re.search(pattern, head) for pattern in patterns)
 
 
+PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
 FOREIGN: tuple[Foreign, ...] = (
     Foreign("an Nsight Systems SQLite export or another SQLite database", _starts(b"SQLite format 3\0"),
             "this version does not read it"),
     Foreign("an Nsight Compute report", _starts(b"NVR\0"), "it holds counters, no times"),
-    Foreign("a pickle, perhaps a PyTorch allocator snapshot", _starts(b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+    Foreign("a pickle, perhaps a PyTorch allocator snapshot", _starts(*PICKLES),
             "it holds memory, no times"),
     Foreign("a zip archive, perhaps of torch.save", _starts(b"PK\x03\x04"), "it holds no times"),
     Foreign("an HTML page", _json_with(rb"(?i)\A\s*<(?:!doctype|html)"), "it holds no trace"),

@@ -87,6 +87,12 @@ class _CallArgs(msgspec.Struct, gc=False):
     correlation: int | str | float | None = None
 
 
+_LIST_DECODERS: dict[Any, msgspec.json.Decoder[list[Any]]] = {
+    _DeviceArgs: msgspec.json.Decoder(list[_DeviceArgs]),
+    _CallArgs: msgspec.json.Decoder(list[_CallArgs]),
+}
+
+
 def sniff(head: bytes) -> bool:
     """A JSON object with traceEvents, or a bare array of Chrome events."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -154,7 +160,10 @@ class _Columns:
             elif label == _RECORDING:
                 self._add_recording(event)
         tables = [self._labels[label].table for label in labels]
-        for table, rows, made in (("host", self._host_rows, self._host), ("device", self._device_rows, self._device)):
+        for table, rows, made in (
+            ("host", self._host_rows, self._host),
+            ("device", self._device_rows, self._device),
+        ):
             chosen = [index for index, name in enumerate(tables) if name == table]
             if chosen:
                 made.append(rows([events[index] for index in chosen], [labels[index] for index in chosen]))
@@ -231,7 +240,9 @@ class _Columns:
         rows, keep = self._spans(events)
         correlation = np.full(len(events), _UNKNOWN, np.int64)
         known = self._labels
-        called = [index for index, label in enumerate(labels) if known[label].kind in _CALL_KINDS and events[index].args]
+        called = [
+            index for index, label in enumerate(labels) if known[label].kind in _CALL_KINDS and events[index].args
+        ]
         args = _decoded([events[index].args for index in called], _CallArgs)
         correlation[called] = self._integers([item.correlation for item in args], "correlation")
         rows |= {
@@ -337,7 +348,7 @@ def _decoded(raws: list[msgspec.Raw], shape: type[Any]) -> list[Any]:
         return []
     try:
         text = b"[" + b",".join([raw if raw else b"{}" for raw in raws]) + b"]"
-        return msgspec.json.decode(text, type=list[shape])
+        return _LIST_DECODERS[shape].decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return [_leniently(raw, shape) for raw in raws]
 
@@ -382,9 +393,7 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
 
 
 def _steps(host: dict[str, Any], names: pd.Categorical) -> dict[str, Any]:
-    kinds = {
-        label: kind for label, name in enumerate(names) for kind, pattern in _STEP if pattern.match(name)
-    }
+    kinds = {label: kind for label, name in enumerate(names) for kind, pattern in _STEP if pattern.match(name)}
     rows = np.flatnonzero(np.isin(host["label"], list(kinds)))
     if not len(rows):
         return {}
@@ -434,7 +443,13 @@ def _server(steps: dict[str, Any], names: pd.Categorical) -> dict[str, str]:
 
 
 def _runtime(header: dict[str, Any]) -> dict[str, Any]:
-    keys = ("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "with_stack")
+    keys = (
+        "cuda_runtime_version",
+        "cuda_driver_version",
+        "hip_runtime_version",
+        "hip_driver_version",
+        "with_stack",
+    )
     return {key: header[key] for key in keys if isinstance(header.get(key), int)}
 
 

@@ -55,7 +55,7 @@ def nanoseconds(tokens: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.bo
         longer = plain & (fraction_digits > 3)
         value[longer] += text[point[longer] + 4] >= _ZERO + 5
     usable = plain.copy()
-    for index in np.flatnonzero(~plain):
+    for index in np.flatnonzero(~plain).tolist():
         exact = _decimal_ns(bytes(tokens[index]))
         if exact is not None:
             value[index], usable[index] = exact, True

@@ -87,7 +87,7 @@ def write(diagnosis: Diagnosis, outputs: Sequence[Output], stdout: TextIO | None
 def _parse(text: str) -> Output:
     named, separator, path = text.partition(":")
     known = {report.name: report for report in REPORTS}
-    if separator and (named in known or named.isalpha() and len(named) > 1 and not Path(text).exists()):
+    if separator and (named in known or (named.isalpha() and len(named) > 1 and not Path(text).exists())):
         if named not in known:
             raise UsageError(f"unknown report format {named!r}", nearest(named, list(known)))
         if not path:

@@ -8,24 +8,28 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     """One sentence on what sets the pace, and a second where there is more to say."""
     window, bound = diagnosis.window, diagnosis.bound_by
     if window is None:
-        return ["No verdict: the input holds no device events.", "Nothing can be said about the device; see Not known."]
+        return [
+            "No verdict: the input holds no device events.",
+            "Nothing can be said about the device; see Not known.",
+        ]
     busy = _mean(diagnosis, "device.busy_fraction")
     many = len(diagnosis.devices) > 1
-    device = "The devices are" if many else "The device is"
+    device, it = ("The devices are", "them") if many else ("The device is", "it")
+    idle = f"{device} idle {percent_text(1 - busy)} of the window"
     if diagnosis.healthy:
         return [f"{device} busy {percent_text(busy)} of the window and nothing costs 5 % of it: healthy."]
     share = percent_text(bound.share)
     sentences = {
-        "host": f"{device} idle {percent_text(1 - busy)} of the window: the host cannot feed {'them' if many else 'it'}.",
+        "host": f"{idle}: the host cannot feed {it}.",
         "communication": f"Communication sets the pace: for {share} of the time nothing else runs.",
         "copy": f"Copies set the pace: for {share} of the time nothing else runs.",
         "memory-bandwidth": f"Device-to-device copies and sets take {share} of the time.",
-        "latency": f"{device} idle {percent_text(1 - busy)} of the window, most of it while launched work waits to start.",
-        "queueing": f"{device} idle {percent_text(1 - busy)} of the window because no request was runnable.",
+        "latency": f"{idle}, most of it while launched work waits to start.",
+        "queueing": f"{idle} because no request was runnable.",
     }
     first = sentences.get(bound.resource, f"{device} busy {percent_text(busy)} of the window.")
     if bound.resource == "unknown" and bound.reason.startswith("the device is idle"):
-        first = f"{device} idle {percent_text(1 - busy)} of the window, and the trace does not show why."
+        first = f"{idle}, and the trace does not show why."
     if bound.resource == "host" and window.outside_s > window.seconds:
         first = (
             f"{device} busy {percent_text(busy)} of the window of {duration_text(window.seconds)}, but "

@@ -198,7 +198,10 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     """Numbers right-aligned; what is left of the line goes to the text columns."""
     rows = [[_value(cell, column.unit) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
     rows = rows[:_MOST_ROWS]
-    is_text = [column.unit == "" and any(isinstance(row[i], str) for row in table.rows) for i, column in enumerate(table.columns)]
+    is_text = [
+        column.unit == "" and any(isinstance(row[i], str) for row in table.rows)
+        for i, column in enumerate(table.columns)
+    ]
     widths = [max(len(column.name), *(len(row[i]) for row in rows)) for i, column in enumerate(table.columns)]
     room = width - 2 - sum(size + 2 for size, text in zip(widths, is_text, strict=True) if not text)
     widest = [i for i, text in enumerate(is_text) if text]

@@ -1,0 +1,329 @@
+"""What the idle split says about causes: one finding for each way the device was kept waiting."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from diagtool.analyses.idle_split import Gap, Split, deepest_calls, name_of, summed
+from diagtool.context import Context
+from diagtool.diagnosis import Evidence, Finding, Fix, Scalar, finding
+from diagtool.launches import NO_LAUNCH
+from diagtool.timeline import Timeline
+from diagtool.units import fraction, seconds
+
+# From here on recording Python calls is a large part of what the host does.
+_PYTHON_SHARE, _PYTHON_CALLS = 0.25, 1000
+
+
+def judge(timeline: Timeline, context: Context, splits: Sequence[Split]) -> tuple[Finding, ...]:
+    """Every finding the idle time gives rise to; what costs too little to name is left out."""
+    return tuple(found for found in _Judge(timeline, context, splits).findings() if found)
+
+
+class _Judge:
+    """Findings from the idle splits of all devices: losses are means over devices, shares are of all judged time."""
+
+    def __init__(self, timeline: Timeline, context: Context, splits: Sequence[Split]) -> None:
+        self._timeline = timeline
+        self._context = context
+        self._splits = splits
+        self._window_ns = sum(one.window.length_ns for one in splits)
+        self._judged_ns = sum(one.window.judged_ns for one in splits)
+        self._inside = summed(one.host_ns for one in splits)
+        self._outside = summed(one.outside_ns for one in splits)
+        python = int(np.count_nonzero(timeline.host["kind"].to_numpy() == "python"))
+        many = python >= _PYTHON_CALLS and python > _PYTHON_SHARE * len(timeline.host)
+        self._python_calls = python if many else 0
+
+    def findings(self) -> list[Finding | None]:
+        """Every finding the idle time gives rise to, or None where the loss is too small to name."""
+        host_bound = self._host_bound()
+        return [
+            host_bound,
+            self._python_note() if host_bound else None,
+            self._host_work("data-loading", "The device waits while the launching thread loads the next batch.", (
+                Fix("Load batches in other processes, ahead of use.", "DataLoader(num_workers=4, prefetch_factor=2)"),
+                Fix("Move decoding and augmentation to the workers, and copy from pinned memory."),
+            )),
+            self._host_work("warm-up", "The device waits while the host compiles, tunes, captures or loads code.", (
+                Fix("Warm up before the window: run every shape once, then start the profiler.",
+                    "torch.profiler.schedule(wait=1, warmup=3, active=5)"),
+            )),
+            self._host_work("allocator-churn", "The device waits while the host allocates or frees device memory.", (
+                Fix("Let the caching allocator keep its memory: no empty_cache() in the loop, stable shapes.",
+                    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
+            )),
+            self._launches(),
+            self._sync_stall(),
+            self._dependency_wait(),
+            *self._untraced_gaps(),
+            *self._graph_holes(),
+            self._starved(),
+        ]  # fmt: skip
+
+    def _finding(
+        self,
+        cause: str,
+        title: str,
+        lost_ns: int,
+        evidence: Sequence[Evidence],
+        fix: Sequence[Fix],
+        *,
+        where: Split,
+        confidence: str = "high",
+    ) -> Finding | None:
+        return finding(
+            cause,
+            title,
+            lost_s=seconds(lost_ns) / len(self._splits),
+            lost_fraction=fraction(lost_ns, self._judged_ns) or 0.0,
+            evidence=evidence,
+            fix=fix,
+            confidence=confidence,
+            where=_place(where),
+        )
+
+    def _worst(self, loss: Callable[[Split], int]) -> Split:
+        return max(self._splits, key=loss)
+
+    def _of_window(self, what: str, ns: int) -> Evidence:
+        return Evidence(what, fraction(ns, self._window_ns), "fraction", "the window")
+
+    def _host_bound(self) -> Finding | None:
+        inside, outside = self._inside["host-bound"], self._outside.get("host-bound", 0)
+        launches = self._context.launches
+        evidence = [
+            self._of_window("idle while the launching thread ran host code", inside),
+            Evidence("device events", len(launches), "count"),
+            Evidence("calls that launched them", len(np.unique(launches[launches != NO_LAUNCH])), "count"),
+            *self._outside_evidence(outside),
+            *self._deepest(),
+        ]
+        mostly_outside = outside > inside
+        title = (
+            "The step's time passes on the host before or after the device works."
+            if mostly_outside
+            else "The device waits for the host, which runs Python or operators before each launch."
+        )
+        return self._finding(
+            "host-bound",
+            title,
+            inside + outside,
+            evidence,
+            self._host_fix(mostly_outside),
+            confidence="medium" if self._python_calls else "high",
+            where=self._worst(lambda one: one.host_ns["host-bound"] + one.outside_ns.get("host-bound", 0)),
+        )
+
+    def _python_note(self) -> Finding | None:
+        if not self._python_calls:
+            return None
+        share = fraction(self._python_calls, len(self._timeline.host))
+        return finding(
+            "trace-integrity",
+            "Python calls were recorded: that is host work of its own and makes the host look slower than it is.",
+            lost_s=0.0,
+            lost_fraction=0.0,
+            evidence=(
+                Evidence("Python calls recorded", self._python_calls, "count"),
+                Evidence("share of them", share, "fraction", "the host's events"),
+            ),
+            fix=(
+                Fix(
+                    "Record without Python stacks to time the host.",
+                    "torch.profiler.profile(with_stack=False)",
+                ),
+            ),
+            severity_at_least="info",
+        )
+
+    def _host_fix(self, mostly_outside: bool) -> tuple[Fix, ...]:
+        if mostly_outside:
+            return (Fix("Prepare the next step's input while the device runs this one: another thread or process."),)
+        graphs = np.count_nonzero(self._context.graph_launched)
+        if graphs > len(self._context.graph_launched) / 2:
+            return (Fix("The work is graph-launched already: shorten what the host runs between the graphs."),)
+        server = self._timeline.environment.get("server")
+        if server == "vllm":
+            return (Fix("Capture the step in a CUDA graph: start vLLM without --enforce-eager."),)
+        if server == "sglang":
+            return (Fix("Capture the step in a CUDA graph: start SGLang without --disable-cuda-graph."),)
+        return (
+            Fix("Capture the step in a CUDA graph.", 'torch.compile(model, mode="reduce-overhead")'),
+            Fix("Give the device more work per launch: larger batches, fused operators."),
+        )
+
+    def _host_work(self, cause: str, title: str, fix: Sequence[Fix]) -> Finding | None:
+        inside, outside = self._inside[cause], self._outside.get(cause, 0)
+        evidence = [
+            self._of_window("idle inside it", inside),
+            *self._outside_evidence(outside),
+        ]
+        if cause == "warm-up":
+            count, slow = (sum(one.slow_calls[i] for one in self._splits) for i in (0, 1))
+            inside += slow
+            if count:
+                evidence.append(self._of_window(f"idle inside launch calls that loaded code ({count})", slow))
+        if cause == "data-loading":
+            idle = sum(one.idle_ns for one in self._splits)
+            loading = sum(one.loader_ns for one in self._splits)
+            outside_idle = sum(one.window.judged_outside.total_ns for one in self._splits)
+            share = fraction(loading + outside, idle + outside_idle)
+            evidence.append(Evidence("idle time inside the loader", share, "fraction", "all idle time"))
+        where = self._worst(lambda one: one.host_ns[cause] + one.outside_ns.get(cause, 0))
+        return self._finding(cause, title, inside + outside, evidence, fix, where=where)
+
+    def _outside_evidence(self, outside_ns: int) -> list[Evidence]:
+        if not outside_ns:
+            return []
+        what = "before the first or after the last device event of the step"
+        return [Evidence(what, seconds(outside_ns) / len(self._splits), "s")]
+
+    def _deepest(self, most: int = 3) -> list[Evidence]:
+        return [
+            Evidence(name, seconds(ns) / len(self._splits), "s", "deepest call")
+            for name, ns in deepest_calls(self._splits)[:most]
+        ]
+
+    def _launches(self) -> Finding | None:
+        inside = sum(one.by_class["launch"] - one.slow_calls[1] for one in self._splits)
+        start_up = sum(one.queue_short_ns for one in self._splits)
+        device, host, launches = self._timeline.device, self._timeline.host, self._context.launches
+        kernel = (device["kind"].to_numpy() == "kernel") & (launches != NO_LAUNCH)
+        if not kernel.any():
+            return None
+        lengths = (device["end_ns"].to_numpy() - device["start_ns"].to_numpy())[kernel]
+        calls = np.unique(launches[kernel])
+        cost = host["end_ns"].to_numpy()[calls] - host["start_ns"].to_numpy()[calls]
+        typical, call = float(np.median(lengths)), float(np.median(cost))
+        small = typical < call
+        return self._finding(
+            "small-kernels" if small else "launch-bound",
+            "The typical kernel is shorter than the call that launches it, so the device waits for launches."
+            if small
+            else "The device waits for launches: inside the calls, and until the work has reached it.",
+            inside + start_up if inside else 0,
+            (
+                self._of_window("idle inside launch calls", inside),
+                self._of_window("idle until launched work started", start_up),
+                Evidence("median kernel", seconds(typical), "s"),
+                Evidence("median launch call", seconds(call), "s"),
+                Evidence("launch calls", len(calls), "count"),
+            ),
+            (
+                Fix(
+                    "Launch many kernels with one call: a CUDA graph.",
+                    'torch.compile(model, mode="reduce-overhead")',
+                ),
+                Fix("Fuse small kernels, or give each more work."),
+            ),
+            where=self._worst(lambda one: one.by_class["launch"] + one.queue_short_ns),
+        )
+
+    def _sync_stall(self) -> Finding | None:
+        lost = sum(one.after_sync_ns for one in self._splits)
+        calls = int(np.count_nonzero(self._timeline.host["kind"].to_numpy() == "sync"))
+        return self._finding(
+            "sync-stall",
+            "The host waits until the device has drained; the device is idle until the host has launched again.",
+            lost,
+            (
+                self._of_window("idle that began inside a blocking call", lost),
+                Evidence("synchronize calls in the trace", calls, "count"),
+            ),
+            (
+                Fix("Keep values on the device: no .item(), .cpu() or print() of a tensor inside the step."),
+                Fix("Copy results with non_blocking=True and look at them one step later."),
+            ),
+            confidence="medium",
+            where=self._worst(lambda one: one.after_sync_ns),
+        )
+
+    def _dependency_wait(self) -> Finding | None:
+        lost = sum(one.queue_wait_ns for one in self._splits)
+        return self._finding(
+            "dependency-wait",
+            "Launched work waits on the device: for an event, another stream or a peer.",
+            lost,
+            (self._of_window("idle between a launch's return and its start", lost),),
+            (Fix("Look at what the stream waits for: cross-stream events, collectives of a late rank."),),
+            confidence="medium",
+            where=self._worst(lambda one: one.queue_wait_ns),
+        )
+
+    def _untraced_gaps(self) -> list[Finding | None]:
+        """Single gaps after a plain launch, too long for any wait that the trace explains."""
+        return [
+            self._finding(
+                "untraced-work",
+                "One gap follows a launch that had returned: the profiler did not record what ran or what was awaited.",
+                gap.parts["queue"],
+                (
+                    Evidence("the gap", seconds(gap.length_ns), "s"),
+                    Evidence("share of it", fraction(gap.length_ns, one.window.length_ns), "fraction", "the window"),
+                    Evidence("the call before it", name_of(self._timeline.host, gap.launch_row)),
+                    Evidence("the work after it", name_of(self._timeline.device, gap.event_row)),
+                    Evidence("busy without the gap", _busy_without(one, gap), "fraction", "the window without it"),
+                ),
+                (Fix("Look for lazy module loading, another process on the device, or work the profiler cannot see; "
+                     "warm up before recording.", "CUDA_MODULE_LOADING=EAGER"),),
+                confidence="medium",
+                where=one,
+            )
+            for one in self._splits
+            for gap in one.dominant_gaps
+            if gap.main == "queue"
+        ]  # fmt: skip
+
+    def _graph_holes(self) -> list[Finding | None]:
+        count = sum(one.graph_holes[0] for one in self._splits)
+        lost = sum(one.graph_holes[1] for one in self._splits)
+        longest = max((gap.parts["graph"] for one in self._splits for gap in one.gaps), default=0)
+        evidence = (
+            self._of_window("idle between a graph launch and its first recorded node", lost),
+            Evidence("such holes", count, "count"),
+            Evidence("longest hole", seconds(longest), "s"),
+        )  # fmt: skip
+        where = self._worst(lambda one: one.graph_holes[1])
+        hole = self._finding(
+            "untraced-work",
+            "Graphs were launched, and for long stretches none of their nodes was recorded.",
+            lost,
+            evidence,
+            (Fix("Record graph nodes: update CUPTI, or profile the same step without graphs once."),),
+            confidence="medium",
+            where=where,
+        )
+        if hole is None:
+            return []
+        note = finding(
+            "trace-integrity",
+            "The first part of the graphs was not recorded: the device is likely busy where it looks idle.",
+            lost_s=0.0,
+            lost_fraction=0.0,
+            evidence=evidence,
+            fix=(Fix("Do not read the idle share of these stretches as idle time."),),
+            where=_place(where),
+            severity_at_least="info",
+        )
+        return [hole, note]
+
+    def _starved(self) -> Finding | None:
+        lost = sum(one.by_class["starved"] for one in self._splits)
+        return self._finding(
+            "starved",
+            "No request was runnable: the engine had nothing to do.",
+            lost,
+            (self._of_window("idle with no runnable request", lost),),
+            (Fix("Send more load, or serve the same load with fewer devices."),),
+            where=self._worst(lambda one: one.by_class["starved"]),
+        )
+
+
+def _place(one: Split) -> Mapping[str, Scalar]:
+    return {"rank": one.window.rank, "device": one.window.device}
+
+
+def _busy_without(one: Split, gap: Gap) -> float | None:
+    busy = one.window.length_ns - one.idle_ns
+    return fraction(busy, one.window.length_ns - gap.length_ns)
