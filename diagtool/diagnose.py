@@ -8,7 +8,7 @@ from diagtool.context import Context, prepare
 from diagtool.device_work import BUS_COPIES
 from diagtool.diagnosis import Bound, BoundBy, Diagnosis, Finding, Result, Window
 from diagtool.timeline import Timeline
-from diagtool.units import NS_PER_S, duration_text, seconds
+from diagtool.units import NS_PER_S, seconds
 
 _NO_ROWS = {
     "device": "no device events: the trace holds {host} host events only; record with the device's activity, "
@@ -53,23 +53,12 @@ def _window(context: Context) -> Window | None:
     if not windows:
         return None
     count = len(windows)
-    outside = sum(one.outside.total_ns for one in windows) / count
-    judged = sum(one.judged_outside.total_ns for one in windows) / count
-    notes = []
-    if count > 1:
-        notes.append(f"mean of {count} devices")
-    if judged:
-        notes.append(f"{duration_text(seconds(judged))} of the steps lie outside it and are judged too")
-    if outside - judged >= 1:
-        notes.append(
-            f"{duration_text(seconds(outside - judged))} of the steps lie outside it; whether the device worked then "
-            "was not recorded"
-        )
     return Window(
         kind=context.window_kind,
         seconds=seconds(sum(one.length_ns for one in windows)) / count,
-        outside_s=seconds(outside),
-        note="; ".join(notes),
+        outside_s=seconds(sum(one.outside.total_ns for one in windows)) / count,
+        judged_outside_s=seconds(sum(one.judged_outside.total_ns for one in windows)) / count,
+        note=f"mean of {count} devices" if count > 1 else "",
     )
 
 

@@ -53,11 +53,16 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The span that shares refer to, averaged over devices. ``outside_s`` is the step time it does not cover."""
+    """The span that shares refer to, averaged over devices.
+
+    ``outside_s`` is the step time it does not cover; of that ``judged_outside_s`` is known to have been recorded and
+    counts as lost time too.
+    """
 
     kind: str
     seconds: float
     outside_s: float = 0.0
+    judged_outside_s: float = 0.0
     note: str = ""
 
 

@@ -4,93 +4,32 @@ Events are placed by category alone; names decide only what kind of call a runti
 here: that needs both sides, which may stand in two files.
 """
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from diagtool.diagnosis import Device, Source
+from diagtool.diagnosis import Source
 from diagtool.errors import UnreadableInput
+from diagtool.readers import kineto_header
 from diagtool.readers.chrome_trace import ChromeTrace, Complete
 from diagtool.readers.files import Losses, Progress
-from diagtool.readers.stamps import LIMIT_NS, nanoseconds
+from diagtool.readers.kineto_args import CallArgs, DeviceArgs, counts, decoded, integer, product, real
+from diagtool.readers.kineto_labels import CALL_KINDS, Label, label_of, step_kind
+from diagtool.readers.stamps import nanoseconds
 from diagtool.timeline import Timeline
 
 FORMAT = "kineto"
 
-# Category (lower case) -> kind of a device row. Kineto wrote capitals until 2022.
-_DEVICE = {
-    "kernel": "kernel",
-    "mtia_ccp_events": "kernel",
-    "gpu_memcpy": "copy",
-    "memcpy": "copy",
-    "gpu_memset": "set",
-    "memset": "set",
-}
-_CALL = "call"
-_HOST = {
-    "cpu_op": "op",
-    "operator": "op",
-    "user_annotation": "range",
-    "python_function": "python",
-    "runtime": _CALL,
-    "overhead": "other",
-}
-_CALL_KINDS = frozenset({"sync", "copy", "launch", "other"})
-_CALL_SUFFIXES = ("_runtime", "_driver")
-
-_CALL_NAMES = (
-    ("sync", re.compile(r"synchronize", re.IGNORECASE)),
-    ("copy", re.compile(r"mem(?:cpy|set)", re.IGNORECASE)),
-    ("launch", re.compile(r"launch|submit", re.IGNORECASE)),
-)
-_RANGE_OP = re.compile(r"^(?:ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.|## )")
-_STEP = (
-    ("ProfilerStep", re.compile(r"^ProfilerStep#?\s*\d+")),
-    ("vllm", re.compile(r"^execute_(?:\d+_)?context_\d+")),
-    ("sglang", re.compile(r"^step\[")),
-    ("diffusion", re.compile(r"^execute_diffusion_")),
-)
-_DMA = re.compile(r"^dma_", re.IGNORECASE)
 
 _UNKNOWN = -1
 
 # Labels of events that become no row.
 _PASSED_OVER, _RECORDING = -1, -2
-
-
-class _DeviceArgs(msgspec.Struct, gc=False):
-    """Arguments of a device event; both spellings where Kineto changed one."""
-
-    correlation: int | str | float | None = None
-    device: int | str | float | None = None
-    stream: int | str | float | None = None
-    bytes: int | str | float | None = None
-    grid: list[int] | None = None
-    block: list[int] | None = None
-    registers: int | float | None = msgspec.field(name="registers per thread", default=None)
-    shared_memory: int | float | None = msgspec.field(name="shared memory", default=None)
-    occupancy: int | float | None = msgspec.field(name="est. achieved occupancy %", default=None)
-    old_occupancy: int | float | None = msgspec.field(name="theoretical occupancy %", default=None)
-    graph: int | str | float | None = msgspec.field(name="graph id", default=None)
-    graph_node: int | str | float | None = msgspec.field(name="graph node id", default=None)
-    group: str | None = msgspec.field(name="Process Group Name", default=None)
-
-
-class _CallArgs(msgspec.Struct, gc=False):
-    correlation: int | str | float | None = None
-
-
-_LIST_DECODERS: dict[Any, msgspec.json.Decoder[list[Any]]] = {
-    _DeviceArgs: msgspec.json.Decoder(list[_DeviceArgs]),
-    _CallArgs: msgspec.json.Decoder(list[_CallArgs]),
-}
 
 
 def sniff(head: bytes) -> bool:
@@ -120,14 +59,6 @@ def read(path: Path, on_progress: Progress | None = None) -> Timeline:
     return timeline
 
 
-class _Label(NamedTuple):
-    """What all events of one category and name have in common."""
-
-    table: str
-    kind: str
-    name: str
-
-
 class _Columns:
     """Column arrays of host and device events, grown batch by batch so that events never pile up as objects.
 
@@ -136,7 +67,7 @@ class _Columns:
 
     def __init__(self, losses: Losses) -> None:
         self._losses = losses
-        self._labels: list[_Label] = []
+        self._labels: list[Label] = []
         self._by_category: dict[str | None, dict[str, int]] = {}
         self._groups: dict[str, int] = {}
         self._threads: dict[str, int] = {}
@@ -175,14 +106,14 @@ class _Columns:
         for rows, what in ((host, "host"), (device, "device")):
             if rows:
                 _drop_stray_zeros(rows, what, self._losses)
-        base = _integer(header.get("baseTimeNanoseconds"), 0)
+        base = integer(header.get("baseTimeNanoseconds"), 0)
         stamps = [int(rows["start_ns"].min()) for rows in (host, device) if rows and len(rows["start_ns"])]
         first = min(stamps, default=0)
         for rows in (host, device):
             if rows:
                 rows["start_ns"] -= first
                 rows["end_ns"] -= first
-        rank = _rank(header)
+        rank = kineto_header.rank(header)
         names = self._names()
         steps = _steps(host, names) if host else {}
         for rows in (host, device, steps):
@@ -197,22 +128,22 @@ class _Columns:
             device["group"] = pd.Categorical.from_codes(device["group"], categories=_words(self._groups))
         recording = [time - first for span in self._recording for time in span]
         return Timeline.build(
-            Source(FORMAT, "PyTorch profiler", _version(header), (str(path),), self._losses.all()),
+            Source(FORMAT, "PyTorch profiler", kineto_header.version(header), (str(path),), self._losses.all()),
             {"host": host, "device": device, "steps": steps},
-            devices=_devices(header, rank, device),
+            devices=kineto_header.devices(header, rank, np.unique(device["device"]).tolist() if device else []),
             origin_ns=base + first,
             recording_ns={rank: (min(recording), max(recording))} if recording else {},
-            environment={"events": trace.event_count, **_server(steps, names), **_runtime(header)},
+            environment={"events": trace.event_count, **_server(steps, names), **kineto_header.runtime(header)},
         )
 
     def _new_label(self, event: Complete) -> int:
         category, name = event.cat, event.name
-        family = _family(category)
-        if family is None:
+        found = label_of(category, name)
+        if found is None:
             label = _RECORDING if category == "Trace" and name.startswith("PyTorch Profiler") else _PASSED_OVER
         else:
             label = len(self._labels)
-            self._labels.append(_Label(family[0], _kind(*family, name), name))
+            self._labels.append(found)
         self._by_category.setdefault(category, {})[name] = label
         return label
 
@@ -240,10 +171,8 @@ class _Columns:
         rows, keep = self._spans(events)
         correlation = np.full(len(events), _UNKNOWN, np.int64)
         known = self._labels
-        called = [
-            index for index, label in enumerate(labels) if known[label].kind in _CALL_KINDS and events[index].args
-        ]
-        args = _decoded([events[index].args for index in called], _CallArgs)
+        called = [index for index, label in enumerate(labels) if known[label].kind in CALL_KINDS and events[index].args]
+        args = decoded([events[index].args for index in called], CallArgs)
         correlation[called] = self._integers([item.correlation for item in args], "correlation")
         rows |= {
             "label": np.array(labels, np.int32),
@@ -255,7 +184,7 @@ class _Columns:
 
     def _device_rows(self, events: list[Complete], labels: list[int]) -> dict[str, NDArray[Any]]:
         rows, keep = self._spans(events)
-        args = _decoded([event.args for event in events], _DeviceArgs)
+        args = decoded([event.args for event in events], DeviceArgs)
         device = self._integers([item.device for item in args], "device")
         stream = self._integers([item.stream for item in args], "stream")
         pid = np.array([event.pid if type(event.pid) is int else _UNKNOWN for event in events], np.int64)
@@ -267,12 +196,12 @@ class _Columns:
             "correlation": self._integers([item.correlation for item in args], "correlation"),
             "graph": self._integers([item.graph for item in args], "graph id"),
             "graph_node": self._integers([item.graph_node for item in args], "graph node id"),
-            "bytes": _counts([item.bytes for item in args]),
-            "blocks": _counts([_product(item.grid) for item in args]),
-            "threads": _counts([_product(item.block) for item in args]),
-            "registers": _counts([item.registers for item in args]),
-            "dynamic_smem": _counts([item.shared_memory for item in args]),
-            "recorded_occupancy": _real([
+            "bytes": counts([item.bytes for item in args]),
+            "blocks": counts([product(item.grid) for item in args]),
+            "threads": counts([product(item.block) for item in args]),
+            "registers": counts([item.registers for item in args]),
+            "dynamic_smem": counts([item.shared_memory for item in args]),
+            "recorded_occupancy": real([
                 item.old_occupancy if item.occupancy is None else item.occupancy for item in args
             ]) / 100,
             "group": np.array([self._group(item.group) for item in args], np.int32),
@@ -286,7 +215,7 @@ class _Columns:
         try:
             return np.array([_UNKNOWN if value is None else value for value in values], np.int64)
         except (ValueError, TypeError, OverflowError):
-            ids = [_integer(value, _UNKNOWN) for value in values]
+            ids = [integer(value, _UNKNOWN) for value in values]
             odd = sum(value is not None and type(value) is not int for value in values)
             self._losses.add(f"{what} ids that are not whole numbers", odd)
             return np.array(ids, np.int64)
@@ -310,27 +239,6 @@ class _Columns:
             )
 
 
-def _family(category: str | None) -> tuple[str, str] | None:
-    """(table, kind) of a category; None for what is neither host nor device work."""
-    if category is None:
-        return None
-    lower = category.lower()
-    if lower in _DEVICE:
-        return "device", _DEVICE[lower]
-    if lower in _HOST:
-        return "host", _HOST[lower]
-    return ("host", _CALL) if lower.endswith(_CALL_SUFFIXES) else None
-
-
-def _kind(table: str, kind: str, name: str) -> str:
-    """The kind of a row, where the name says more than the category."""
-    if kind == _CALL:
-        return next((word for word, pattern in _CALL_NAMES if pattern.search(name)), "other")
-    if kind == "op" and _RANGE_OP.match(name):  # until 2022 annotations had the category of operators
-        return "range"
-    return "copy" if table == "device" and kind == "kernel" and _DMA.match(name) else kind
-
-
 def _categorical(words: Sequence[str]) -> pd.Categorical:
     """A word per label as a categorical to index with arrays of labels."""
     codes: dict[str, int] = {}
@@ -340,36 +248,6 @@ def _categorical(words: Sequence[str]) -> pd.Categorical:
 
 def _words(words: Iterable[str]) -> pd.Index:
     return pd.Index(list(words), dtype=object)
-
-
-def _decoded(raws: list[msgspec.Raw], shape: type[Any]) -> list[Any]:
-    """Arguments of many events in one go; a single odd one makes each be looked at by itself."""
-    if not raws:
-        return []
-    try:
-        text = b"[" + b",".join([raw if raw else b"{}" for raw in raws]) + b"]"
-        return _LIST_DECODERS[shape].decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return [_leniently(raw, shape) for raw in raws]
-
-
-def _leniently(raw: msgspec.Raw, shape: type[Any]) -> Any:
-    try:
-        return msgspec.json.decode(raw, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    try:
-        given = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return shape()
-    good = {}
-    for item in msgspec.structs.fields(shape) if isinstance(given, dict) else ():
-        if item.encode_name in given:
-            try:
-                good[item.name] = msgspec.convert(given[item.encode_name], item.type)
-            except msgspec.ValidationError:
-                continue
-    return shape(**good)
 
 
 def _stacked(batches: list[dict[str, NDArray[Any]]]) -> dict[str, Any]:
@@ -393,7 +271,7 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
 
 
 def _steps(host: dict[str, Any], names: pd.Categorical) -> dict[str, Any]:
-    kinds = {label: kind for label, name in enumerate(names) for kind, pattern in _STEP if pattern.match(name)}
+    kinds = {label: kind for label, name in enumerate(names) if (kind := step_kind(name))}
     rows = np.flatnonzero(np.isin(host["label"], list(kinds)))
     if not len(rows):
         return {}
@@ -402,35 +280,6 @@ def _steps(host: dict[str, Any], names: pd.Categorical) -> dict[str, Any]:
         "kind": [kinds[label] for label in labels.tolist()],
         **{name: host[name][rows].copy() for name in ("label", "start_ns", "end_ns", "process", "thread")},
     }
-
-
-def _devices(header: dict[str, Any], rank: int, device: dict[str, Any]) -> tuple[Device, ...]:
-    stated = header.get("deviceProperties")
-    properties = {
-        _integer(item.get("id"), index): item
-        for index, item in enumerate(stated if isinstance(stated, list) else [])
-        if isinstance(item, dict)
-    }
-    used = np.unique(device["device"]).tolist() if device else []
-    return tuple(_device(rank, index, properties.get(index, {})) for index in used)
-
-
-def _device(rank: int, index: int, item: dict[str, Any]) -> Device:
-    major, minor = item.get("computeMajor"), item.get("computeMinor")
-    return Device(
-        rank=rank,
-        index=index,
-        name=str(item.get("name") or ""),
-        sms=_integer(item.get("numSms"), 0) or None,
-        memory_bytes=_integer(item.get("totalGlobalMem"), 0) or None,
-        compute_capability=f"{major}.{minor}" if isinstance(major, int) and isinstance(minor, int) else None,
-    )
-
-
-def _rank(header: dict[str, Any]) -> int:
-    info = header.get("distributedInfo")
-    rank = info.get("rank") if isinstance(info, dict) else None
-    return rank if type(rank) is int and 0 <= rank < 1 << 31 else _UNKNOWN
 
 
 def _server(steps: dict[str, Any], names: pd.Categorical) -> dict[str, str]:
@@ -442,59 +291,5 @@ def _server(steps: dict[str, Any], names: pd.Categorical) -> dict[str, str]:
     return {}
 
 
-def _runtime(header: dict[str, Any]) -> dict[str, Any]:
-    keys = (
-        "cuda_runtime_version",
-        "cuda_driver_version",
-        "hip_runtime_version",
-        "hip_driver_version",
-        "with_stack",
-    )
-    return {key: header[key] for key in keys if isinstance(header.get(key), int)}
-
-
-def _version(header: dict[str, Any]) -> str:
-    version = header.get("schemaVersion")
-    return f"schema {version}" if type(version) is int else ""
-
-
 def _first(events: Sequence[Complete], rows: NDArray[np.bool_]) -> str:
     return events[int(np.argmax(rows))].name[:80] if rows.any() else ""
-
-
-def _integer(value: Any, otherwise: int) -> int:
-    """A whole number from a number or its text; ``otherwise`` when it is none."""
-    if type(value) is int:
-        return value if abs(value) < LIMIT_NS else otherwise
-    if isinstance(value, float) and value.is_integer() and abs(value) < LIMIT_NS:
-        return int(value)
-    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
-        return int(value)
-    return otherwise
-
-
-def _product(sizes: list[int] | None) -> float | None:
-    return float(math.prod(map(float, sizes))) if sizes else None
-
-
-def _counts(values: list[Any]) -> NDArray[np.float64]:
-    """Whole numbers from 0 to 2**53, NaN for all else."""
-    numbers = _real(values)
-    with np.errstate(invalid="ignore"):
-        numbers[~((numbers >= 0) & (numbers <= 2**53) & (numbers == np.floor(numbers)))] = np.nan
-    return numbers
-
-
-def _real(values: list[Any]) -> NDArray[np.float64]:
-    """Numbers, NaN for what is none."""
-    try:
-        return np.array([np.nan if value is None else value for value in values], np.float64)
-    except (ValueError, TypeError, OverflowError):
-        return np.array([_float(value) for value in values], np.float64)
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except (ValueError, TypeError, OverflowError):
-        return np.nan

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from diagtool.diagnosis import Diagnosis, Evidence, Finding, Table
-from diagtool.reports.sentences import verdict
+from diagtool.reports.sentences import mean_of, verdict
 from diagtool.units import bytes_text, count_text, duration_text, listing, percent_text, plural
 
 WIDTH = 80
@@ -22,6 +22,7 @@ _BAR = 30
 _MOST_FINDINGS = 8
 _MOST_ROWS = 8
 _MOST_DEVICES = 16
+_LEAST_UNKNOWN = 0.005
 _SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
@@ -118,12 +119,15 @@ def _accounting(diagnosis: Diagnosis, table: Table, width: int, drawing: bool) -
         split = _idle_split(diagnosis)
         if split:
             yield from _wrapped(f"idle by cause: {split}", width, indent="    ")
+        yield from _wrapped(_launches(diagnosis), width, indent="    ")
+        yield from _outside(diagnosis, width)
         return
     yield Text("  rank device     window   compute     comm.      copy      idle  idle: host")
     for key in devices[:_MOST_DEVICES]:
         yield Text(_device_row(diagnosis, table, key))
     if len(devices) > _MOST_DEVICES:
         yield Text(f"  and {plural(len(devices) - _MOST_DEVICES, 'more device')}")
+    yield from _outside(diagnosis, width)
 
 
 def _bar(name: str, seconds: object, share: object, width: int, drawing: bool) -> Text:
@@ -142,6 +146,24 @@ def _idle_split(diagnosis: Diagnosis) -> str:
         if values and values[0].value:
             parts.append(f"{name} {percent_text(values[0].value)}")
     return ", ".join(parts)
+
+
+def _launches(diagnosis: Diagnosis) -> str:
+    texts = {
+        name: duration_text(diagnosis.metrics(f"launch.{name}_s")[0].value)
+        for name in ("gap_p50", "gap_p95", "gap_max", "interval_p50", "delay_p50")
+    }
+    return (
+        f"launch gap: median {texts['gap_p50']}, 95 % {texts['gap_p95']}, longest {texts['gap_max']}; "
+        f"launch interval: median {texts['interval_p50']}; delay: median {texts['delay_p50']}"
+    )
+
+
+def _outside(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
+    window = diagnosis.window
+    if window is not None and window.judged_outside_s:
+        text = f"outside the device window: {duration_text(window.judged_outside_s)} of the steps, judged too"
+        yield from _wrapped(text, width, indent="    ")
 
 
 def _device_row(diagnosis: Diagnosis, table: Table, key: tuple[object, object]) -> str:
@@ -238,8 +260,19 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
     bound = diagnosis.bound_by
     if diagnosis.window is not None and bound.resource == "unknown" and bound.reason:
         yield f"{bound.reason[0].upper()}{bound.reason[1:]}."
-    if diagnosis.window is not None and diagnosis.window.note:
-        yield f"Window: {diagnosis.window.note}."
+    if diagnosis.window is not None:
+        unseen = diagnosis.window.outside_s - diagnosis.window.judged_outside_s
+        if unseen > 0:
+            yield (
+                f"{duration_text(unseen)} of the steps lie outside the device window; whether the device worked then "
+                "was not recorded."
+            )
+        unmatched = mean_of(diagnosis, "idle.unknown_fraction")
+        if unmatched >= _LEAST_UNKNOWN:
+            yield (
+                f"{percent_text(unmatched)} of the window is idle before work whose launch is not in the trace: it "
+                "cannot be given a cause."
+            )
 
 
 def _next(diagnosis: Diagnosis) -> str:
