@@ -12,8 +12,8 @@ The names are loaded on first use, so that ``import diagtool`` costs nothing.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from diagtool.diagnose import diagnose as diagnose
     from diagtool.readers import read as read
+    from diagtool.run_analyses import diagnose as diagnose
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "diagnose", "read"]
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
 
         return read
     if name == "diagnose":
-        from diagtool.diagnose import diagnose
+        from diagtool.run_analyses import diagnose
 
         return diagnose
     raise AttributeError(f"module 'diagtool' has no attribute {name!r}")

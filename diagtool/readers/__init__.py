@@ -8,7 +8,7 @@ from pathlib import Path
 from diagtool.diagnosis import Loss
 from diagtool.errors import DiagtoolError, UnreadableInput, UnsupportedFormat
 from diagtool.readers import foreign, kineto
-from diagtool.readers.files import Progress, head
+from diagtool.readers.files import HEAD_BYTES, Progress, contains, head
 from diagtool.timeline import Timeline, merge
 from diagtool.units import listing, plural
 
@@ -47,6 +47,9 @@ def find_format(path: Path) -> Format:
     for candidate in FORMATS:
         if candidate.sniff(start):
             return candidate
+    # Metadata of any length may stand before the events.
+    if len(start) == HEAD_BYTES and foreign.is_unknown_json(start) and contains(path, b'"traceEvents"'):
+        return FORMATS[0]
     raise foreign.refusal(path, start, [candidate.title for candidate in FORMATS])
 
 

@@ -53,7 +53,7 @@ _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"ph")')
 _ANY_BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{)")
 _SALVAGE_BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|pid|tid)")')
-_NEXT_EVENT = re.compile(r'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|pid|tid)")')
+_NEXT_EVENT = re.compile(r'\}\s*,\s*(?=\{\s*"(?:name|cat|ts|pid|tid)")|\}?\s*,\s*(?=\{\s*"ph"\s*:)')
 _QUOTED_NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id)"\s*:|"\s*\})', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -214,7 +214,7 @@ class ChromeTrace:
     def _repair(self, text: str, position: int) -> tuple[Any, int]:
         """An event the decoder refuses: mend its quotes and backslashes, or count it as lost."""
         found = _NEXT_EVENT.search(text, position)
-        stop = found.start() + 1 if found else len(text)
+        stop = found.start() + text.startswith("}", found.start()) if found else len(text)
         broken = text[position:stop]
         mended = _BAD_ESCAPE.sub(r"\\\\", _QUOTED_NAME.sub(_escape_inner_quotes, broken, count=1))
         try:

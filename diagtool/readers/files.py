@@ -1,11 +1,11 @@
 """The bytes of a file, gunzipped on the way, and the book of what was lost."""
 
-import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from isal import isal_zlib
+from isal import igzip_lib, isal_zlib
 
 from diagtool.diagnosis import Loss
 from diagtool.errors import UnreadableInput
@@ -13,6 +13,9 @@ from diagtool.errors import UnreadableInput
 GZIP_MAGIC = b"\x1f\x8b"
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 256 << 10
+_SMALL_BLOCK_BYTES = 256
+# isal's stub says that the class is an instance.
+_DAMAGED: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]
 
 Progress = Callable[[int, int], None]
 """Called with (bytes of the file read, size of the file)."""
@@ -45,6 +48,16 @@ def head(path: Path, size: int = HEAD_BYTES) -> bytes:
     return bytes(found[:size])
 
 
+def contains(path: Path, needle: bytes) -> bool:
+    """Whether the content holds some bytes, however far in."""
+    overlap = b""
+    for block in blocks(path, Losses()):
+        if needle in overlap + block:
+            return True
+        overlap = block[-len(needle) :]
+    return False
+
+
 def blocks(
     path: Path, losses: Losses, on_progress: Progress | None = None, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[bytes]:
@@ -73,11 +86,24 @@ def _plain(file: Any, block_bytes: int) -> Iterator[bytes]:
 
 
 def _gunzip(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
+    given = 0
+    try:
+        for block in _members(file, losses, block_bytes):
+            given += len(block)
+            yield block
+    except _DAMAGED as error:
+        # The block in which the damage shows is lost with it: read it again in small pieces, up to the damage.
+        losses.add("compressed data damaged", 1, str(error))
+        file.seek(0)
+        yield from _from(given, _until_damage(_members(file, Losses(), _SMALL_BLOCK_BYTES)))
+
+
+def _members(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
     stream = isal_zlib.decompressobj(wbits=31)
     pending = b""
     while True:
         if not pending:
-            pending = file.read(block_bytes // 8)
+            pending = file.read(max(block_bytes // 8, 16))
         if not pending:
             if not stream.eof:
                 losses.add("compressed data cut short", 1, "the gzip stream ends before its end mark")
@@ -87,11 +113,19 @@ def _gunzip(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
             if not pending.startswith(GZIP_MAGIC):
                 return
             stream = isal_zlib.decompressobj(wbits=31)
-        try:
-            block = stream.decompress(pending, block_bytes)
-        except zlib.error as error:
-            losses.add("compressed data damaged", 1, str(error))
-            return
+        block = stream.decompress(pending, block_bytes)
         pending = stream.unused_data if stream.eof else stream.unconsumed_tail
         if block:
             yield block
+
+
+def _until_damage(stream: Iterator[bytes]) -> Iterator[bytes]:
+    with suppress(_DAMAGED):
+        yield from stream
+
+
+def _from(offset: int, stream: Iterator[bytes]) -> Iterator[bytes]:
+    for block in stream:
+        if offset < len(block):
+            yield block[offset:]
+        offset = max(offset - len(block), 0)

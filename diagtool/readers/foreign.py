@@ -53,6 +53,11 @@ FOREIGN: tuple[Foreign, ...] = (
 )  # fmt: skip
 
 
+def is_unknown_json(head: bytes) -> bool:
+    """JSON of which the first bytes do not say what it is."""
+    return next((known for known in FOREIGN if known.sniff(head)), None) is FOREIGN[-1]
+
+
 def refusal(path: Path, head: bytes, readable: Sequence[str]) -> DiagtoolError:
     """The error for a file that no format claims."""
     if not head.strip(b" \t\r\n\0"):

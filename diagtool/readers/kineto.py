@@ -22,11 +22,15 @@ from diagtool.readers.kineto_args import CallArgs, DeviceArgs, counts, decoded, 
 from diagtool.readers.kineto_labels import CALL_KINDS, Label, label_of, step_kind
 from diagtool.readers.stamps import nanoseconds
 from diagtool.timeline import Timeline
+from diagtool.units import NS_PER_S
 
 FORMAT = "kineto"
 
 
 _UNKNOWN = -1
+
+# An event stamped 0 is stray when all others are this far away: in time, and in multiples of what they span.
+_STRAY_NS, _STRAY_OF_SPAN = 60 * NS_PER_S, 100
 
 # Labels of events that become no row.
 _PASSED_OVER, _RECORDING = -1, -2
@@ -187,7 +191,7 @@ class _Columns:
         args = decoded([event.args for event in events], DeviceArgs)
         device = self._integers([item.device for item in args], "device")
         stream = self._integers([item.stream for item in args], "stream")
-        pid = np.array([event.pid if type(event.pid) is int else _UNKNOWN for event in events], np.int64)
+        pid = np.array([integer(event.pid, _UNKNOWN) for event in events], np.int64)
         rows |= {
             "label": np.array(labels, np.int32),
             # Kineto draws a device's work in a process whose id is the index of the device.
@@ -225,18 +229,12 @@ class _Columns:
         try:
             return np.array(values, np.int64)
         except (ValueError, TypeError, OverflowError):
-            named = self._threads
-            return np.array(
-                [
-                    value
-                    if type(value) is int
-                    else _UNKNOWN
-                    if value is None
-                    else named.setdefault(str(value), -2 - len(named))
-                    for value in values
-                ],
-                np.int64,
-            )
+            return np.array([self._id(value) for value in values], np.int64)
+
+    def _id(self, value: int | str | None) -> int:
+        if isinstance(value, str):
+            return self._threads.setdefault(value, -2 - len(self._threads))
+        return integer(value, _UNKNOWN)
 
 
 def _categorical(words: Sequence[str]) -> pd.Categorical:
@@ -264,7 +262,7 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
         return
     others = starts[~zero]
     distance, span = int(np.abs(others).min()), int(others.max() - others.min())
-    if distance > 100 * max(span, 1):
+    if distance > max(_STRAY_OF_SPAN * span, _STRAY_NS):
         losses.add(f"{what} events with a time stamp of 0", int(zero.sum()))
         for name in rows:
             rows[name] = rows[name][~zero]

@@ -22,6 +22,7 @@ _BAR = 30
 _MOST_FINDINGS = 8
 _MOST_ROWS = 8
 _MOST_DEVICES = 16
+_HOST_CAUSES = ("host-bound", "data-loading", "warm-up", "allocator-churn")
 _LEAST_UNKNOWN = 0.005
 _SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
@@ -68,9 +69,10 @@ def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
         yield Text("")
         yield from _findings(diagnosis.findings, width)
     if not diagnosis.healthy:
+        host_waits = any(finding.cause in _HOST_CAUSES for finding in diagnosis.findings)
         for name in ("large_gaps", "host_work", "suspects"):
             table = diagnosis.table(name)
-            if table is not None:
+            if table is not None and (host_waits or name != "host_work"):
                 yield Text("")
                 yield from _table(table, width)
     unknown = list(_unknown(diagnosis))

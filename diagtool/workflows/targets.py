@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from diagtool.diagnose import diagnose
 from diagtool.diagnosis import Diagnosis, from_dict
 from diagtool.errors import TargetNotFound, UnreadableInput
 from diagtool.readers import read
 from diagtool.readers.files import Progress, head
+from diagtool.run_analyses import diagnose
 
 _DIAGNOSIS_START = b'{"schema":'
 
