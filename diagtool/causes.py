@@ -10,7 +10,8 @@ CRITICAL, WARNING, INFO = "critical", "warning", "info"
 
 # Shares of the judged time from which a finding has this severity. Healthy captures that were looked at idle
 # below 1 %, the smallest loss worth a line was 2.8 %: under 2 % nothing is said.
-SEVERITY_FLOORS: tuple[tuple[float, Severity], ...] = ((0.20, CRITICAL), (0.05, WARNING), (0.02, INFO))
+WARNING_FLOOR = 0.05
+SEVERITY_FLOORS: tuple[tuple[float, Severity], ...] = ((0.20, CRITICAL), (WARNING_FLOOR, WARNING), (0.02, INFO))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,7 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
     values: dict[str, Any] = {}
     path = _nearest_pyproject((start or Path.cwd()).resolve())
     if path is not None:
-        try:
-            table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("diagtool", {})
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read {path.name}: {error}", "correct the file, or run elsewhere") from error
-        values.update(_checked(table, f"[tool.diagtool] in {path.name}"))
+        values.update(_checked(_table(path), f"[tool.diagtool] in {path.name}"))
     for field in fields(Config):
         text = environment.get(f"DIAGTOOL_{field.name.upper()}")
         if text is not None:
@@ -52,6 +48,19 @@ def _nearest_pyproject(directory: Path) -> Path | None:
         if path.is_file():
             return path
     return None
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    text = path.read_bytes()
+    if b"diagtool" not in text:  # another project's file, broken or not, is none of ours
+        return {}
+    try:
+        table = tomllib.loads(text.decode()).get("tool", {}).get("diagtool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path.name}: {error}", "correct the file, or run elsewhere") from error
+    if not isinstance(table, dict):
+        raise ConfigError(f"[tool.diagtool] in {path.name} is not a table")
+    return table
 
 
 def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from diagtool.causes import CAUSE_NAMES, severity
+from diagtool.causes import CAUSE_NAMES, WARNING_FLOOR, severity
 from diagtool.metrics import METRICS
 
 SCHEMA = 1
@@ -21,22 +21,27 @@ Scalar = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something of the input that did not reach the timeline: ``count`` of ``what``, with one example."""
+    """Something of the input that did not reach the timeline: ``count`` of ``what``, with one example.
+
+    ``unit`` is ``event``, or ``file`` where it is not known how many events went with it.
+    """
 
     what: str
     count: int
     detail: str = ""
+    unit: str = "event"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the data came from. ``lost`` is what could not be read of it."""
+    """Where the data came from. ``lost`` is what could not be read of it, ``notes`` what was done to read the rest."""
 
     format: str
     tool: str = ""
     version: str = ""
     files: tuple[str, ...] = ()
     lost: tuple[Loss, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +236,15 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Device work was seen and nothing costs 5 % or more."""
-        return self.window is not None and not any(f.severity != "info" for f in self.findings)
+        """Device work was seen, nothing costs 5 % or more, and no such share of the time is idle without a cause."""
+        if self.window is None or any(f.severity != "info" for f in self.findings):
+            return False
+        return self.mean("idle.unknown_fraction") < WARNING_FLOOR
+
+    def mean(self, name: str) -> float:
+        """Mean of a metric over devices; 0 where none has it."""
+        values = [metric.value for metric in self.metrics(name) if metric.value is not None]
+        return sum(values) / len(values) if values else 0.0
 
     def result(self, analysis: str) -> Result | None:
         """What one analysis answered; None when it is not part of this diagnosis."""
@@ -271,7 +283,7 @@ def from_dict(data: Mapping[str, Any]) -> Diagnosis:
         raise TypeError(f"schema {data['schema']!r}: this version reads schema {SCHEMA}")
     source, window, bound = data["source"], data["window"], data["bound_by"]
     return Diagnosis(
-        source=Source(**{**source, "files": tuple(source["files"]), "lost": tuple(Loss(**x) for x in source["lost"])}),
+        source=_source(source),
         devices=tuple(Device(**device) for device in data["devices"]),
         environment=data["environment"],
         workload=data["workload"],
@@ -280,6 +292,11 @@ def from_dict(data: Mapping[str, Any]) -> Diagnosis:
         findings=tuple(_finding(item) for item in data["findings"]),
         results=tuple(_result(item) for item in data["results"]),
     )
+
+
+def _source(data: Mapping[str, Any]) -> Source:
+    lost = tuple(Loss(**item) for item in data["lost"])
+    return Source(**{**data, "files": tuple(data["files"]), "lost": lost, "notes": tuple(data["notes"])})
 
 
 def _finding(data: Mapping[str, Any]) -> Finding:

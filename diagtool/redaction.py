@@ -20,15 +20,16 @@ def redact(diagnosis: Diagnosis) -> Diagnosis:
     for number, file in enumerate(diagnosis.source.files, 1):
         names[PurePath(file).name] = f"input-{number}{''.join(PurePath(file).suffixes[-2:])}"
     data["source"]["files"] = list(names.values())
-    data["source"]["lost"] = [_rename(loss, names) for loss in data["source"]["lost"]]
+    for loss in data["source"]["lost"]:
+        loss["detail"] = _renamed(loss["detail"], names)
+    data["source"]["notes"] = [_renamed(note, names).partition(", no trace:")[0] for note in data["source"]["notes"]]
     return from_dict(data)
 
 
-def _rename(loss: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    detail = loss["detail"]
+def _renamed(text: str, names: dict[str, str]) -> str:
     for old, new in names.items():
-        detail = detail.replace(old, new)
-    return {**loss, "detail": "" if loss["what"] == "files passed over" else detail}
+        text = text.replace(old, new)
+    return text
 
 
 def _without_directories(value: Any) -> Any:

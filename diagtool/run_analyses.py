@@ -8,10 +8,10 @@ from diagtool.context import Context, prepare
 from diagtool.device_work import BUS_COPIES
 from diagtool.diagnosis import Bound, BoundBy, Diagnosis, Finding, Result, Window
 from diagtool.timeline import Timeline
-from diagtool.units import NS_PER_S, seconds
+from diagtool.units import NS_PER_S, plural, seconds
 
 _NO_ROWS = {
-    "device": "no device events: the trace holds {host} host events only; record with the device's activity, "
+    "device": "no device events: the trace holds {host} only; record with the device's activity, "
     "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
 }
 
@@ -40,7 +40,7 @@ def _run(analysis: Analysis, timeline: Timeline, context: Context) -> Result:
     for table in analysis.needs:
         if not len(getattr(timeline, table)):
             reason = _NO_ROWS.get(table, f"no rows in {table}")
-            return Result(analysis.name, skipped=reason.format(host=f"{len(timeline.host):,}"))
+            return Result(analysis.name, skipped=reason.format(host=plural(len(timeline.host), "host event")))
     return analysis.run(timeline, context)
 
 

@@ -68,16 +68,15 @@ def _judge(group: pd.DataFrame, timeline: Timeline, rank: int) -> list[tuple[int
         return []
     starts, ends = group["start_ns"].to_numpy(), group["end_ns"].to_numpy()
     host = timeline.host.loc[timeline.host["rank"] == rank]
-    found = {
-        int(position): reason
-        for test in (
-            _stray(starts),
-            _past_recording(starts, ends, timeline.recording_ns.get(rank)),
-            _overruns(group, starts, ends),
-            _past_everything(starts, ends, host),
-        )
-        for position, reason in test
-    }
+    tests = (
+        _stray(starts),
+        _past_recording(starts, ends, timeline.recording_ns.get(rank)),
+        _overruns(group, starts, ends),
+        _past_everything(starts, ends, host),
+    )
+    found: dict[int, str] = {}
+    for position, reason in (hit for test in tests for hit in test):
+        found.setdefault(position, reason)
     left = np.ones(len(group), np.bool_)
     left[list(found)] = False
     span = int(ends[left].max() - starts[left].min()) if left.any() else 0

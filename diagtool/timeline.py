@@ -134,13 +134,15 @@ def merge(parts: Sequence[Timeline]) -> Timeline:
             known = recording.get(rank, (start + by, end + by))
             recording[rank] = (min(known[0], start + by), max(known[1], end + by))
     first = parts[0]
-    lost: dict[tuple[str, str], int] = {}
+    lost: dict[Loss, int] = {}
     for loss in (loss for part in parts for loss in part.source.lost):
-        lost[loss.what, loss.detail] = lost.get((loss.what, loss.detail), 0) + loss.count
+        kind = replace(loss, count=0)
+        lost[kind] = lost.get(kind, 0) + loss.count
     source = replace(
         first.source,
         files=tuple(file for part in parts for file in part.source.files),
-        lost=tuple(Loss(what, count, detail) for (what, detail), count in lost.items()),
+        lost=tuple(replace(loss, count=count) for loss, count in lost.items()),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.source.notes)),
     )
     environment = dict(first.environment)
     counts = [part.environment["events"] for part in parts if "events" in part.environment]

@@ -39,6 +39,10 @@ def test_mistakes_name_the_way_out(tmp_path, text, message, hint):
     assert hint in caught.value.hint
 
 
+def test_a_broken_file_of_another_project_is_passed_over(tmp_path):
+    assert load(project(tmp_path, "[tool.other\n"), {}) == Config()
+
+
 def test_environment_flag_must_be_a_flag(tmp_path):
     with pytest.raises(ConfigError, match="DIAGTOOL_REDACT is 'maybe'"):
         load(project(tmp_path, ""), {"DIAGTOOL_REDACT": "maybe"})

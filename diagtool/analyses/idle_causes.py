@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from diagtool.analyses import idle_findings
-from diagtool.analyses.idle_split import CLASSES, Split, deepest_calls, name_of, split
+from diagtool.analyses.idle_split import CLASSES, Split, longest_first, name_of, split
 from diagtool.context import Context
 from diagtool.diagnosis import Column, Metric, Result, Scalar, Table, metric
 from diagtool.timeline import Timeline
@@ -34,7 +34,8 @@ def _metrics(one: Split) -> list[Metric]:
 
 def _host_work(splits: Sequence[Split]) -> Table:
     judged = sum(one.window.judged_ns for one in splits)
-    rows = [(name, seconds(ns), fraction(ns, judged)) for name, ns in deepest_calls(splits)[:_MOST_NAMES]]
+    parts = [part for one in splits for part in (one.by_name, one.outside_by_name)]
+    rows = [(name, seconds(ns), fraction(ns, judged)) for name, ns in longest_first(parts)[:_MOST_NAMES]]
     columns = (Column("deepest call"), Column("time", "s"), Column("share", "fraction"))
     return Table("host_work", "What the host ran while the device waited", columns, tuple(rows))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from diagtool.analyses.idle_split import Gap, Split, deepest_calls, name_of, summed
+from diagtool.analyses.idle_split import Gap, Split, longest_first, name_of, summed
 from diagtool.context import Context
 from diagtool.diagnosis import Evidence, Finding, Fix, Scalar, finding
 from diagtool.launches import NO_LAUNCH
@@ -170,7 +170,10 @@ class _Judge:
             outside_idle = sum(one.window.judged_outside.total_ns for one in self._splits)
             share = fraction(loading + outside, idle + outside_idle)
             evidence.append(Evidence("idle time inside the loader", share, "fraction", "all idle time"))
-        where = self._worst(lambda one: one.host_ns[cause] + one.outside_ns.get(cause, 0))
+        slow_calls = cause == "warm-up"
+        where = self._worst(
+            lambda one: one.host_ns[cause] + one.outside_ns.get(cause, 0) + slow_calls * one.slow_calls[1]
+        )
         return self._finding(cause, title, inside + outside, evidence, fix, where=where)
 
     def _outside_evidence(self, outside_ns: int) -> list[Evidence]:
@@ -182,12 +185,12 @@ class _Judge:
     def _deepest(self, most: int = 3) -> list[Evidence]:
         return [
             Evidence(name, seconds(ns) / len(self._splits), "s", "deepest call")
-            for name, ns in deepest_calls(self._splits)[:most]
+            for name, ns in longest_first(one.host_bound_by_name for one in self._splits)[:most]
         ]
 
     def _launches(self) -> Finding | None:
         inside = sum(one.by_class["launch"] - one.slow_calls[1] for one in self._splits)
-        start_up = sum(one.queue_short_ns for one in self._splits)
+        start_up = sum(one.start_up_ns for one in self._splits)
         device, host, launches = self._timeline.device, self._timeline.host, self._context.launches
         kernel = (device["kind"].to_numpy() == "kernel") & (launches != NO_LAUNCH)
         if not kernel.any():
@@ -202,7 +205,7 @@ class _Judge:
             "The typical kernel is shorter than the call that launches it, so the device waits for launches."
             if small
             else "The device waits for launches: inside the calls, and until the work has reached it.",
-            inside + start_up if inside else 0,
+            inside + start_up,
             (
                 self._of_window("idle inside launch calls", inside),
                 self._of_window("idle until launched work started", start_up),
@@ -217,18 +220,20 @@ class _Judge:
                 ),
                 Fix("Fuse small kernels, or give each more work."),
             ),
-            where=self._worst(lambda one: one.by_class["launch"] + one.queue_short_ns),
+            where=self._worst(lambda one: one.by_class["launch"] + one.start_up_ns),
         )
 
     def _sync_stall(self) -> Finding | None:
-        lost = sum(one.after_sync_ns for one in self._splits)
+        inside = sum(one.after_sync_ns for one in self._splits)
+        outside = self._outside.get("sync", 0)
         calls = int(np.count_nonzero(self._timeline.host["kind"].to_numpy() == "sync"))
         return self._finding(
             "sync-stall",
             "The host waits until the device has drained; the device is idle until the host has launched again.",
-            lost,
+            inside + outside,
             (
-                self._of_window("idle that began inside a blocking call", lost),
+                self._of_window("idle that began inside a blocking call", inside),
+                *self._outside_evidence(outside),
                 Evidence("synchronize calls in the trace", calls, "count"),
             ),
             (
@@ -236,7 +241,7 @@ class _Judge:
                 Fix("Copy results with non_blocking=True and look at them one step later."),
             ),
             confidence="medium",
-            where=self._worst(lambda one: one.after_sync_ns),
+            where=self._worst(lambda one: one.after_sync_ns + one.outside_ns.get("sync", 0)),
         )
 
     def _dependency_wait(self) -> Finding | None:
@@ -271,8 +276,7 @@ class _Judge:
                 where=one,
             )
             for one in self._splits
-            for gap in one.dominant_gaps
-            if gap.main == "queue"
+            for gap in one.untraced_gaps
         ]  # fmt: skip
 
     def _graph_holes(self) -> list[Finding | None]:

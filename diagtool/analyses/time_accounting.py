@@ -5,8 +5,10 @@ compute (a kernel that is no collective runs) > communication (only collectives 
 shares add up to 1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from diagtool.context import Context, DeviceWindow
 from diagtool.device_work import BUS_COPIES, COPY_KINDS
@@ -54,7 +56,7 @@ def run(timeline: Timeline, context: Context) -> Result:
     return Result(
         "time_accounting",
         metrics=tuple(m for item in accounts for m in _metrics(item)),
-        findings=tuple(f for f in (_communication(accounts), _copies(accounts)) if f),
+        findings=tuple(f for f in (_communication(accounts), _copies(timeline, context, accounts)) if f),
         tables=(_table(accounts),),
     )
 
@@ -114,7 +116,7 @@ def _communication(accounts: Sequence[Account]) -> Finding | None:
     )
 
 
-def _copies(accounts: Sequence[Account]) -> Finding | None:
+def _copies(timeline: Timeline, context: Context, accounts: Sequence[Account]) -> Finding | None:
     bus = {kind: sum(item.copies[kind] for item in accounts) for kind in BUS_COPIES}
     lost = sum(bus.values())
     worst = max(accounts, key=lambda item: sum(item.copies[kind] for kind in BUS_COPIES))
@@ -124,9 +126,13 @@ def _copies(accounts: Sequence[Account]) -> Finding | None:
         lost_s=_mean_s(accounts, lost),
         lost_fraction=_judged_share(accounts, lost),
         evidence=tuple(
-            Evidence(f"{kind} copies alone on the device", _share(accounts, ns), "fraction", "the window")
+            item
             for kind, ns in bus.items()
             if ns
+            for item in (
+                Evidence(f"{kind} copies alone on the device", _share(accounts, ns), "fraction", "the window"),
+                *_transfers(timeline, context, kind),
+            )
         ),
         fix=(
             Fix("Keep the data on the device, or copy the next piece on a second stream while kernels run."),
@@ -137,6 +143,20 @@ def _copies(accounts: Sequence[Account]) -> Finding | None:
         ),
         where={"rank": worst.window.rank, "device": worst.window.device},
     )
+
+
+def _transfers(timeline: Timeline, context: Context, kind: str) -> Iterator[Evidence]:
+    """Size, rate and kind of host memory of all copies of one kind."""
+    rows = np.flatnonzero(context.work == kind)
+    size = timeline.device["bytes"].take(rows)
+    length = timeline.device["end_ns"].to_numpy()[rows] - timeline.device["start_ns"].to_numpy()[rows]
+    if size.notna().all() and length.sum():
+        total = int(size.sum())
+        yield Evidence(f"{kind} copied", total, "bytes")
+        yield Evidence(f"{kind} rate while copying", total / seconds(int(length.sum())), "bytes/s")
+    names = timeline.device["name"].take(rows).astype(str)
+    pageable = int(names.str.contains("Pageable").sum())
+    yield Evidence(f"{kind} copies of pageable memory", pageable, "count", f"{len(rows)} copies")
 
 
 def _mean_s(accounts: Sequence[Account], lost_ns: int) -> float:

@@ -1,5 +1,6 @@
 """Can the trace be believed? What was lost on reading, and what was read but cannot be true."""
 
+from diagtool import intervals
 from diagtool.context import Context
 from diagtool.diagnosis import Column, Evidence, Finding, Fix, Result, Table, finding, metric
 from diagtool.launches import NO_LAUNCH
@@ -13,15 +14,15 @@ def run(timeline: Timeline, context: Context) -> Result:
     """Counts of lost and impossible events, and one finding for each kind of doubt."""
     excluded = sum(suspect.excluded for suspect in context.suspects)
     metrics = [
-        metric("trace.lost_events", sum(loss.count for loss in timeline.source.lost)),
+        metric("trace.lost_events", sum(loss.count for loss in timeline.source.lost if loss.unit == "event")),
         metric("trace.impossible_events", excluded),
     ]
     for window in context.windows:
         busy = context.spans(timeline, window).total_ns
         rows = window.rows[context.launches[window.rows] == NO_LAUNCH]
-        device = timeline.device
-        alone = int((device["end_ns"].to_numpy()[rows] - device["start_ns"].to_numpy()[rows]).sum())
-        share = fraction(min(alone, busy), busy)
+        starts, ends = (timeline.device[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+        alone = intervals.clip(intervals.union(starts, ends), window.start_ns, window.end_ns).total_ns
+        share = fraction(alone, busy)
         reason = "" if busy else "undefined: no busy time"
         metrics.append(metric("trace.launched_before_fraction", share, window.labels, reason=reason))
     findings = (_lost(timeline), _impossible(context), _dominant(context))
@@ -43,7 +44,7 @@ def _lost(timeline: Timeline) -> Finding | None:
         lost_s=0.0,
         lost_fraction=0.0,
         evidence=[Evidence(loss.what, loss.count, "count", loss.detail) for loss in lost],
-        fix=(Fix("Record again; let the profiler finish writing before the process ends."),),
+        fix=(Fix("Record again, and let the profiler finish writing before the process ends."),),
         severity_at_least="info",
     )
 

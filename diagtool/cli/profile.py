@@ -42,7 +42,7 @@ def profile(
         raise UsageError(f"--window is {kind!r}", nearest(kind, config.WINDOWS))
     if not targets:
         raise UsageError("profile needs a TARGET", "give a trace: diagtool profile trace.json.gz")
-    wanted = reports.parse_outputs([*(["json:-"] if as_json else []), *(outputs or [])], force=force)
+    wanted = reports.parse_outputs([*(["json:-"] if as_json else []), *(outputs or [])], force=force, inputs=targets)
     if not any(output.path == reports.STDOUT for output in wanted):
         wanted = [*reports.parse_outputs(["-"]), *wanted]
     with _progress(not quiet and not as_json) as on_progress:

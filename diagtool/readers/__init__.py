@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from diagtool.diagnosis import Loss
 from diagtool.errors import DiagtoolError, UnreadableInput, UnsupportedFormat
 from diagtool.readers import foreign, kineto
 from diagtool.readers.files import HEAD_BYTES, Progress, contains, head
@@ -31,7 +30,7 @@ def read(*paths: str | PathLike[str], on_progress: Progress | None = None) -> Ti
 
     Several traces become one timeline with a ``rank`` each: the one a trace states, else the next free number. Two
     traces of which one holds only host calls and the other only device work are halves of one rank. UnreadableInput
-    or UnsupportedFormat when there is nothing to read; a directory's other files are listed in ``source.lost``.
+    or UnsupportedFormat when there is nothing to read; a directory's other files are listed in ``source.notes``.
     """
     parts: list[Timeline] = []
     for path in map(Path, paths):
@@ -74,10 +73,11 @@ def assign_ranks(parts: Sequence[Timeline]) -> list[Timeline]:
             relabelled.append(f"{_file(part)} states rank {rank} as another does: labelled {label}")
         taken.setdefault(label, []).append(part)
         labelled.append(part.with_ranks(label))
-    if relabelled:
-        note = Loss("ranks stated twice, given a label of their own", len(relabelled), relabelled[0])
-        labelled[0] = replace(labelled[0], source=replace(labelled[0].source, lost=(*labelled[0].source.lost, note)))
-    return labelled
+    return [_with_notes(labelled[0], relabelled), *labelled[1:]]
+
+
+def _with_notes(part: Timeline, notes: Sequence[str]) -> Timeline:
+    return replace(part, source=replace(part.source, notes=(*part.source.notes, *notes)))
 
 
 def _read_file(path: Path, on_progress: Progress | None) -> Timeline:
@@ -94,8 +94,8 @@ def _read_directory(folder: Path, on_progress: Progress | None) -> list[Timeline
     if not parts:
         raise _nothing_in(folder, passed_over)
     if passed_over:
-        note = Loss("files passed over", len(passed_over), listing([path.name for path, _ in passed_over]))
-        parts[0] = replace(parts[0], source=replace(parts[0].source, lost=(*parts[0].source.lost, note)))
+        names = listing([path.name for path, _ in passed_over])
+        parts[0] = _with_notes(parts[0], [f"{plural(len(passed_over), 'file')} passed over, no trace: {names}"])
     return parts
 
 

@@ -150,7 +150,7 @@ class ChromeTrace:
         if ended:
             self._read_tail(rest)
         else:
-            self._losses.add("file cut short", 1, "the list of events does not end")
+            self._losses.add("file cut short", 1, "the list of events does not end", "file")
         yield events
 
     @staticmethod
@@ -198,7 +198,7 @@ class ChromeTrace:
             return raw.decode()
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "replace")
-            self._losses.add("bytes that are not UTF-8, replaced", text.count("\ufffd") - raw.count("\ufffd".encode()))
+            self._losses.mend("bytes that are not UTF-8, replaced", text.count("\ufffd") - raw.count("\ufffd".encode()))
             return text
 
     def _skip_rubbish(self, text: str, position: int) -> int:
@@ -208,7 +208,7 @@ class ChromeTrace:
         except (ValueError, RecursionError):
             found = _NEXT_EVENT.search(text, position)
             end = found.end() if found else len(text)
-        self._losses.add("entries that are not events", 1)
+        self._losses.mend("entries between events that are none, passed over")
         return end
 
     def _repair(self, text: str, position: int) -> tuple[Any, int]:
@@ -222,7 +222,7 @@ class ChromeTrace:
         except (ValueError, RecursionError):
             self._losses.add("events that could not be read", 1, _excerpt(broken))
             return None, found.end() if found else len(text)
-        self._losses.add("events with unescaped quotes or backslashes, mended", 1)
+        self._losses.mend("events with unescaped quotes or backslashes, mended")
         return item, stop if found else position + len(broken) - (len(mended) - length)
 
     def _complete(self, item: Any) -> Complete | None:
@@ -230,7 +230,7 @@ class ChromeTrace:
             return None
         name, args = item.get("name"), item.get("args")
         if not isinstance(name, str):
-            self._losses.add("events without a name", 1)
+            self._losses.mend("events without a name, read without")
             name = "" if name is None else str(name)
         category = item.get("cat")
         return Complete(

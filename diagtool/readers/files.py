@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from isal import igzip_lib, isal_zlib
 
 from diagtool.diagnosis import Loss
 from diagtool.errors import UnreadableInput
+from diagtool.units import count_text
 
 GZIP_MAGIC = b"\x1f\x8b"
 BLOCK_BYTES = 4 << 20
@@ -22,20 +24,30 @@ Progress = Callable[[int, int], None]
 
 
 class Losses:
-    """Counts what could not be read, with the first example of each kind."""
+    """Counts what could not be read, with the first example of each kind, and what was mended to read the rest."""
 
     def __init__(self) -> None:
         self._found: dict[str, Loss] = {}
+        self._mended: dict[str, int] = {}
 
-    def add(self, what: str, count: int = 1, detail: str = "") -> None:
-        """Count ``count`` more of ``what``."""
+    def add(self, what: str, count: int = 1, detail: str = "", unit: str = "event") -> None:
+        """Count ``count`` more of ``what`` as lost."""
         if count:
-            before = self._found.get(what, Loss(what, 0, detail))
-            self._found[what] = Loss(what, before.count + count, before.detail)
+            before = self._found.get(what, Loss(what, 0, detail, unit))
+            self._found[what] = replace(before, count=before.count + count)
+
+    def mend(self, what: str, count: int = 1) -> None:
+        """Count ``count`` more of ``what`` as read after mending."""
+        if count:
+            self._mended[what] = self._mended.get(what, 0) + count
 
     def all(self) -> tuple[Loss, ...]:
         """Every kind of loss, in the order it was first met."""
         return tuple(self._found.values())
+
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for each kind of mending."""
+        return tuple(f"{count_text(count)} x {what}" for what, count in self._mended.items())
 
 
 def head(path: Path, size: int = HEAD_BYTES) -> bytes:
@@ -93,7 +105,7 @@ def _gunzip(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
             yield block
     except _DAMAGED as error:
         # The block in which the damage shows is lost with it: read it again in small pieces, up to the damage.
-        losses.add("compressed data damaged", 1, str(error))
+        losses.add("compressed data damaged", 1, str(error), "file")
         file.seek(0)
         yield from _from(given, _until_damage(_members(file, Losses(), _SMALL_BLOCK_BYTES)))
 
@@ -106,7 +118,7 @@ def _members(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
             pending = file.read(max(block_bytes // 8, 16))
         if not pending:
             if not stream.eof:
-                losses.add("compressed data cut short", 1, "the gzip stream ends before its end mark")
+                losses.add("compressed data cut short", 1, "the gzip stream ends before its end mark", "file")
             return
         if stream.eof:
             # A gzip file may hold several members one after the other; anything else behind the end is padding.

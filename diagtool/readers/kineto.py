@@ -22,7 +22,7 @@ from diagtool.readers.kineto_args import CallArgs, DeviceArgs, counts, decoded, 
 from diagtool.readers.kineto_labels import CALL_KINDS, Label, label_of, step_kind
 from diagtool.readers.stamps import nanoseconds
 from diagtool.timeline import Timeline
-from diagtool.units import NS_PER_S
+from diagtool.units import NS_PER_S, plural
 
 FORMAT = "kineto"
 
@@ -57,7 +57,7 @@ def read(path: Path, on_progress: Progress | None = None) -> Timeline:
     timeline = columns.timeline(trace, path)
     if not len(timeline.host) and not len(timeline.device):
         raise UnreadableInput(
-            f"{path}: none of its {trace.event_count:,} events is a host call or device work with a time",
+            f"{path}: no host call or device work with a time among {plural(trace.event_count, 'event')}",
             "let the profiled code run between prof.start() and prof.stop()",
         )
     return timeline
@@ -132,7 +132,14 @@ class _Columns:
             device["group"] = pd.Categorical.from_codes(device["group"], categories=_words(self._groups))
         recording = [time - first for span in self._recording for time in span]
         return Timeline.build(
-            Source(FORMAT, "PyTorch profiler", kineto_header.version(header), (str(path),), self._losses.all()),
+            Source(
+                FORMAT,
+                "PyTorch profiler",
+                kineto_header.version(header),
+                (str(path),),
+                self._losses.all(),
+                self._losses.notes(),
+            ),
             {"host": host, "device": device, "steps": steps},
             devices=kineto_header.devices(header, rank, np.unique(device["device"]).tolist() if device else []),
             origin_ns=base + first,
@@ -221,7 +228,7 @@ class _Columns:
         except (ValueError, TypeError, OverflowError):
             ids = [integer(value, _UNKNOWN) for value in values]
             odd = sum(value is not None and type(value) is not int for value in values)
-            self._losses.add(f"{what} ids that are not whole numbers", odd)
+            self._losses.mend(f"{what} ids that are not whole numbers, taken as unknown", odd)
             return np.array(ids, np.int64)
 
     def _ids(self, values: list[int | str | None]) -> NDArray[np.int64]:

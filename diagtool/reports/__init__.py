@@ -44,11 +44,11 @@ class Output:
     path: str
 
 
-def parse_outputs(texts: Sequence[str], *, force: bool = False) -> list[Output]:
+def parse_outputs(texts: Sequence[str], *, force: bool = False, inputs: Sequence[str] = ()) -> list[Output]:
     """The outputs that ``[FORMAT:]PATH`` texts ask for, checked before anything slow begins.
 
-    UsageError for an unknown format or extension, two reports on stdout, a missing folder, or a file that exists
-    when ``force`` is not given.
+    UsageError for an unknown format or extension, two reports on stdout, a missing folder, an output that is one of
+    the ``inputs``, or a file that exists when ``force`` is not given.
     """
     outputs = [_parse(text) for text in texts]
     if sum(output.path == STDOUT for output in outputs) > 1:
@@ -61,7 +61,9 @@ def parse_outputs(texts: Sequence[str], *, force: bool = False) -> list[Output]:
             raise UsageError(f"{path} is a directory", f"name a file in it: {path / 'diagnosis.json'}")
         if not path.parent.is_dir():
             raise UsageError(f"no such directory: {path.parent}", "create it first")
-        if path.exists() and not force:
+        if path.exists() and any(Path(name).exists() and path.samefile(name) for name in inputs):
+            raise UsageError(f"{path} is the input", "write the report to another file")
+        if path.is_file() and not force:
             raise UsageError(f"{path} exists", "give --force to replace it, or another name")
     return outputs
 

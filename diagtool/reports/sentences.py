@@ -12,7 +12,7 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
             "No verdict: the input holds no device events.",
             "Nothing can be said about the device; see Not known.",
         ]
-    busy = mean_of(diagnosis, "device.busy_fraction")
+    busy = diagnosis.mean("device.busy_fraction")
     many = len(diagnosis.devices) > 1
     device, it = ("The devices are", "them") if many else ("The device is", "it")
     idle = f"{device} idle {percent_text(1 - busy)} of the window"
@@ -42,9 +42,3 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
         first,
         f"At stake: {duration_text(costliest.lost_s)} ({percent_text(costliest.lost_fraction)}), {costliest.cause}.",
     ]
-
-
-def mean_of(diagnosis: Diagnosis, name: str) -> float:
-    """Mean of a metric over devices, 0 where none has it."""
-    values = [metric.value for metric in diagnosis.metrics(name) if metric.value is not None]
-    return sum(values) / len(values) if values else 0.0

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from diagtool.diagnosis import Diagnosis, Evidence, Finding, Table
-from diagtool.reports.sentences import mean_of, verdict
+from diagtool.reports.sentences import verdict
 from diagtool.units import bytes_text, count_text, duration_text, listing, percent_text, plural
 
 WIDTH = 80
@@ -67,7 +67,7 @@ def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
         yield from _accounting(diagnosis, accounting, width, drawing)
     if diagnosis.findings:
         yield Text("")
-        yield from _findings(diagnosis.findings, width)
+        yield from _findings(diagnosis, width)
     if not diagnosis.healthy:
         host_waits = any(finding.cause in _HOST_CAUSES for finding in diagnosis.findings)
         for name in ("large_gaps", "host_work", "suspects"):
@@ -180,8 +180,11 @@ def _device_row(diagnosis: Diagnosis, table: Table, key: tuple[object, object]) 
     return f"  {key[0]!s:>4} {key[1]!s:>6} {duration_text(window):>10} " + " ".join(f"{cell:>9}" for cell in cells)
 
 
-def _findings(findings: Sequence[Finding], width: int) -> Iterator[Text]:
-    yield Text("What to do, by time at stake", style="bold")
+def _findings(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
+    findings: Sequence[Finding] = diagnosis.findings
+    outside = diagnosis.window is not None and diagnosis.window.judged_outside_s
+    whole = " (shares of window and steps outside it)" if outside else ""
+    yield Text(f"What to do, by time at stake{whole}", style="bold")
     for number, finding in enumerate(findings[:_MOST_FINDINGS], 1):
         cost = f"{duration_text(finding.lost_s):>11} {percent_text(finding.lost_fraction):>9}" if finding.lost_s else ""
         line = Text(f"  {number}  {finding.cause:<23} ")
@@ -213,8 +216,8 @@ def _value(value: object, unit: str) -> str:
         return duration_text(number)
     if unit == "fraction":
         return percent_text(number)
-    if unit == "bytes":
-        return bytes_text(number)
+    if unit in ("bytes", "bytes/s"):
+        return bytes_text(number) + unit.removeprefix("bytes")
     return count_text(int(number)) if number.is_integer() else f"{number:.4g}"
 
 
@@ -259,6 +262,8 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"{listing(names)}: {reason}."
     for loss in diagnosis.source.lost:
         yield f"{count_text(loss.count)} x {loss.what}{f' ({shown(loss.detail, 80)})' if loss.detail else ''}."
+    for note in diagnosis.source.notes:
+        yield f"{note}."
     bound = diagnosis.bound_by
     if diagnosis.window is not None and bound.resource == "unknown" and bound.reason:
         yield f"{bound.reason[0].upper()}{bound.reason[1:]}."
@@ -269,7 +274,7 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
                 f"{duration_text(unseen)} of the steps lie outside the device window; whether the device worked then "
                 "was not recorded."
             )
-        unmatched = mean_of(diagnosis, "idle.unknown_fraction")
+        unmatched = diagnosis.mean("idle.unknown_fraction")
         if unmatched >= _LEAST_UNKNOWN:
             yield (
                 f"{percent_text(unmatched)} of the window is idle before work whose launch is not in the trace: it "

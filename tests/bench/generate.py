@@ -48,8 +48,18 @@ class _Operator(NamedTuple):
     shared: int
 
 
+_ALL_REDUCE = _Operator(
+    "c10d::allreduce_", "", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+    14_000, 24, 544, 96, 42_024,
+)  # fmt: skip
+_ALL_REDUCE_ARGS = (
+    ',\n      "Collective name": "allreduce", "In msg nelems": 131072, "Out msg nelems": 131072, "Group size": 2,'
+    ' "dtype": "BFloat16", "Process Group Name": "0", "Process Group Description": "default_pg"'
+)
+
+
 def _operators() -> tuple[_Operator, ...]:
-    """Operators of a transformer layer; matrix products come with a kernel for each tile shape."""
+    """Operators of a transformer layer; matrix products come with a kernel for each shape of tile."""
     elementwise = (
         "void at::native::vectorized_elementwise_kernel<4, at::native::{0}<c10::BFloat16>, at::detail::Array<char*, 3>"
         " >(int, at::native::{0}<c10::BFloat16>, at::detail::Array<char*, 3>)"
@@ -71,8 +81,8 @@ def _operators() -> tuple[_Operator, ...]:
         _Operator("vllm::rotary", "aten::view", "void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)",
                   2_600, 64, 512, 38, 0),
         _Operator("aten::scaled_dot_product_attention", "aten::_flash_attention_forward",
-                  "void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, false, false, cutlass::"
-                  "bfloat16_t> >(Flash_fwd_params)", 9_500, 128, 128, 255, 81_920),
+                  "void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, false, false, "
+                  "cutlass::bfloat16_t> >(Flash_fwd_params)", 9_500, 128, 128, 255, 81_920),
     ]  # fmt: skip
     mixed: list[_Operator] = []
     for index, product in enumerate(products):
@@ -184,19 +194,14 @@ def _all_reduce(clock: _Clock) -> str:
     launched = begin + clock.about(9_000)
     correlation = clock.next_correlation()
     clock.host_ns = launched + clock.about(2_000)
-    duration = clock.about(14_000)
+    duration = clock.about(_ALL_REDUCE.kernel_ns)
     start = clock.place(_NCCL_STREAM, max(launched + 800, clock.free_ns[_STREAM]), duration)
     clock.free_ns[_STREAM] = clock.free_ns[_NCCL_STREAM]
-    kernel = _Operator("", "", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 0, 24, 544, 96, 42_024)  # fmt: skip
-    group = (
-        ',\n      "Collective name": "allreduce", "In msg nelems": 131072, "Out msg nelems": 131072, "Group size": 2,'
-        ' "dtype": "BFloat16", "Process Group Name": "0", "Process Group Description": "default_pg"'
-    )
     return "".join((
-        _host("cpu_op", "c10d::allreduce_", begin, launched - begin, _operator_args(clock)),
+        _host("cpu_op", _ALL_REDUCE.name, begin, launched - begin, _operator_args(clock)),
         _call(clock, "cudaLaunchKernelExC", launched - 3_000, 2_900, correlation),
         _flow("s", correlation, _PID, _TID, launched - 3_000),
-        _kernel(kernel, correlation, start, duration, _NCCL_STREAM, group),
+        _kernel(_ALL_REDUCE, correlation, start, duration, _NCCL_STREAM, _ALL_REDUCE_ARGS),
         _flow("f", correlation, 0, _NCCL_STREAM, start),
     ))  # fmt: skip
 

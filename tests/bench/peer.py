@@ -24,11 +24,11 @@ def install() -> str:
     if _READY.exists():
         return ""
     note(f"installing {NAME} {VERSION} in {_VENV.name}")
-    pip = [_PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(_PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     try:
         subprocess.run([sys.executable, "-m", "venv", "--clear", _VENV], check=True)
         subprocess.run([*pip, "--no-deps", f"holistictraceanalysis=={VERSION}"], check=True)
-        subprocess.run([*pip, *_NEEDS], check=True)
+        subprocess.run([*pip, *_NEEDS], check=True)  # pip says that Jupyter is missing: no analysis needs it
     except subprocess.CalledProcessError as error:
         return f"{NAME} {VERSION} could not be installed (exit code {error.returncode})"
     _READY.touch()

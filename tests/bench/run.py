@@ -11,6 +11,7 @@ import platform
 from collections.abc import Sequence
 from datetime import date
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _options(arguments)
     sections = [
         _heading(),
-        *_against_peer(3 if options.quick else options.rounds),
+        *_against_peer(options.rounds),
         _growth(SIZES_MB[:-1] if options.quick else SIZES_MB, options.scaling_rounds),
         _help_cost(options.help_rounds),
     ]
@@ -81,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n")[0].split(": ", 1)[1])
-    parser.add_argument("--quick", action="store_true", help="leave the 1 GB trace out and compare in 3 rounds")
+    parser = argparse.ArgumentParser(description="Time and memory of diagtool, as a Markdown report.")
+    parser.add_argument("--quick", action="store_true", help="leave the 1 GB trace out")
     parser.add_argument("--rounds", type=_count, default=7, help="rounds against the peer (default: %(default)s)")
     parser.add_argument("--scaling-rounds", type=_count, default=3, help="rounds per size (default: %(default)s)")
     parser.add_argument("--help-rounds", type=_count, default=21, help="rounds of --help (default: %(default)s)")
@@ -141,12 +142,12 @@ def _against_peer(rounds: int) -> list[str]:
     compared = [row for trace in COMPARED for row in _compared(folder / trace.path, trace, rounds)]
     further = [_further(folder / trace.path, trace) for trace in FURTHER]
     return [
-        f"{title}{peer.versions()}: temporal breakdown, idle time by cause and launch statistics. diagtool: all its"
-        f" analyses, as JSON. Bar:\n{BAR_FASTER:g} times as fast at no more memory; stretch {STRETCH_FASTER:g} times."
+        f"{title}{peer.versions()}: temporal breakdown, idle time by\ncause and launch statistics. diagtool: all its"
+        f" analyses, as JSON. Bar: {BAR_FASTER:g} times as fast at no more memory; stretch:\n{STRETCH_FASTER:g} times."
         f" {rounds} rounds.\n\n"
         + table(("trace", "of", "diagtool", "peer", "peer / diagtool", "bar", "stretch"), compared),
-        f"### Further traces\n\nOne run each, not counted for the bar: the peer fails on some of them.\n\n"
-        + table(("trace", "diagtool", "", "peer", "", "peer's last line where it failed"), further),
+        "### Further traces\n\nOne run each, not counted for the bar: the peer fails on some of them.\n\n"
+        + table(("trace", "diagtool", "memory", "peer", "memory", "the peer's last line where it failed"), further),
     ]
 
 
@@ -199,8 +200,8 @@ def _growth(sizes_mb: Sequence[int], rounds: int) -> str:
     head = ("JSON", "events", "time", "MB/s", "memory", "memory / JSON", f"bar: {BAR_MEMORY_OF_SIZE:g}")
     return (
         f"### Growth\n\nGenerated Kineto traces, plain JSON. {rounds} rounds.\n\n{table(head, rows)}\n\n"
-        f"Seconds per MB at {last:,} MB over those at {first} MB: {scaled.text(2)}; 1 is linear, less is start-up"
-        f" shared by more.\n{_slopes(samples)}"
+        f"Seconds per MB at {last:,} MB over those at {first} MB: {scaled.text(2)}; linear is 1, or less where"
+        f" start-up is\nspread over more. {_slopes(samples)}"
     )
 
 
@@ -222,7 +223,7 @@ def _slopes(samples: dict[int, Sequence[Sample]]) -> str:
     """What each further MB costs, start-up left out."""
     sizes = list(samples)
     parts = []
-    for small, large in zip(sizes, sizes[1:], strict=False):
+    for small, large in pairwise(sizes):
         more_ms = (seconds(samples[large]).median - seconds(samples[small]).median) * 1000
         more_mb = megabytes(samples[large]).median - megabytes(samples[small]).median
         step = large - small

@@ -45,7 +45,7 @@ def test_unstated_ranks_are_numbered(tmp_path):
 def test_a_rank_stated_twice_gets_a_label_of_its_own(tmp_path):
     found = read(saved(tmp_path, "a.json", *EVENTS, rank=0), saved(tmp_path, "b.json", *EVENTS, rank=0))
     assert sorted(set(found.device["rank"])) == [0, 1]
-    assert found.source.lost[0].detail == "b.json states rank 0 as another does: labelled 1"
+    assert found.source.notes == ("b.json states rank 0 as another does: labelled 1",)
 
 
 def test_launches_are_matched_within_their_rank(tmp_path):
@@ -108,9 +108,7 @@ def test_directory_of_ranks(tmp_path):
     (tmp_path / "details.json").write_text(json.dumps([{"batch": 32}]))
     found = read(tmp_path)
     assert sorted(set(found.device["rank"])) == [0, 1, 2]
-    assert [(loss.what, loss.count, loss.detail) for loss in found.source.lost] == [
-        ("files passed over", 2, "details.json and notes.txt")
-    ]
+    assert found.source.notes == ("2 files passed over, no trace: details.json and notes.txt",)
 
 
 def test_directory_with_none_says_so(tmp_path):

@@ -1,0 +1,108 @@
+"""One CPU thread as the device sees it: when it blocks, which known kind of work it does, what is deepest."""
+
+import re
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diagtool import host_stack, intervals
+from diagtool.context import Context
+from diagtool.intervals import Intervals, Ns
+from diagtool.launches import NO_LAUNCH
+from diagtool.timeline import Timeline
+
+ThreadKey = tuple[int, int, int]
+"""(rank, process, thread)."""
+
+# Kinds of host work that have a fix of their own, tried in this order. A call counts with all that runs inside it.
+HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("data-loading", re.compile(r"DataLoader|dataloader\.py|## (?:data_load|load_batch|wait_for_batch) ##")),
+    (
+        "warm-up",
+        re.compile(
+            r"_dynamo/(?:convert_frame|symbolic_convert|output_graph)|_inductor/(?:compile_fx|codecache|async_compile)"
+            r"|dynamo_timed|triton/(?:compiler|runtime/autotuner)|(?:cuda|cu|hip)Module(?:Load|GetFunction)"
+            r"|(?:cuda|cu)LibraryLoad|(?:cuda|hip)GraphInstantiate|Lazy Function Loading|nvrtc|hiprtc"
+        ),
+    ),
+    (
+        "allocator-churn",
+        re.compile(r"^(?:cuda|hip|cu)(?:Malloc|Free|HostAlloc|HostFree|MemCreate|MemMap|MemUnmap|MemRelease|MemAlloc|MemFree)"),
+    ),
+)  # fmt: skip
+_CAPTURE_BEGIN, _CAPTURE_END = re.compile("StreamBeginCapture"), re.compile("StreamEndCapture")
+
+
+class HostThread:
+    """One CPU thread: when it blocks, when it does host work of a known kind, what is deepest."""
+
+    def __init__(self, timeline: Timeline, context: Context, key: ThreadKey) -> None:
+        host = timeline.host
+        rank, process, thread = key
+        self._rows = np.flatnonzero(
+            (host["rank"].to_numpy() == rank)
+            & (host["process"].to_numpy() == process)
+            & (host["thread"].to_numpy() == thread)
+        )
+        self._starts = host["start_ns"].to_numpy()[self._rows]
+        self._ends = host["end_ns"].to_numpy()[self._rows]
+        self._codes = host["name"].cat.codes.to_numpy()[self._rows]
+        self._names = host["name"].cat.categories
+        self.blocking = self._blocking(timeline, context)
+
+    @cached_property
+    def work(self) -> dict[str, Intervals]:
+        """Time inside host work of each known kind."""
+        found = {cause: self._matching(pattern) for cause, pattern in HOST_WORK}
+        opened, closed = self._spans(_CAPTURE_BEGIN), self._spans(_CAPTURE_END)
+        count = min(len(opened.starts), len(closed.starts))
+        if count:
+            found["warm-up"] = intervals.join(
+                found["warm-up"], intervals.union(opened.starts[:count], closed.ends[:count])
+            )
+        return found
+
+    def by_name(self, pieces: Intervals) -> dict[str, int]:
+        """Time of ``pieces`` by the deepest call of this thread."""
+        times = host_stack.time_by_owner(self._stack, pieces)
+        return {str(self._names[code]) if code >= 0 else "": ns for code, ns in times.items()}
+
+    @cached_property
+    def _stack(self) -> host_stack.Segments:
+        return host_stack.segments(self._starts, self._ends, self._codes.astype(np.int64))
+
+    def _matching(self, pattern: re.Pattern[str]) -> Intervals:
+        spans = self._spans(pattern)
+        return intervals.union(spans.starts, spans.ends)
+
+    def _spans(self, pattern: re.Pattern[str]) -> Intervals:
+        codes = [code for code in np.unique(self._codes) if pattern.search(str(self._names[code]))]
+        rows = np.isin(self._codes, codes)
+        return Intervals(self._starts[rows], self._ends[rows])
+
+    def _blocking(self, timeline: Timeline, context: Context) -> Intervals:
+        """Synchronize calls, and copies that returned only when the device had finished copying."""
+        kind = timeline.host["kind"].to_numpy()[self._rows]
+        blocks = kind == "sync"
+        copies = self._rows[kind == "copy"]
+        if len(copies):
+            names = [str(self._names[code]) for code in self._codes[kind == "copy"]]
+            waits = np.array(["Memcpy" in name and "Async" not in name for name in names])
+            finished = _device_end(timeline, context, copies)
+            waits |= (finished >= 0) & (finished <= self._ends[kind == "copy"])
+            blocks[kind == "copy"] = waits
+        return intervals.union(self._starts[blocks], self._ends[blocks])
+
+
+def _device_end(timeline: Timeline, context: Context, calls: NDArray[Any]) -> Ns:
+    """For each call the end of the last device event it launched, or -1."""
+    launched = context.launches != NO_LAUNCH
+    order = np.argsort(context.launches[launched], kind="stable")
+    rows = context.launches[launched][order]
+    ends = timeline.device["end_ns"].to_numpy()[launched][order]
+    if not len(rows):
+        return np.full(len(calls), -1, np.int64)
+    first, last = np.searchsorted(rows, calls, "left"), np.searchsorted(rows, calls, "right")
+    return np.array([ends[a:b].max() if b > a else -1 for a, b in zip(first, last, strict=True)], np.int64)

@@ -1,0 +1,59 @@
+"""What every analysis promises: pure, survives empty tables, says why it was skipped."""
+
+import pytest
+from builders import kernel, op, timeline
+from samples import CPU_SAMPLE, GPU_SAMPLE
+
+from diagtool import diagnose, read
+from diagtool.analyses import ANALYSES
+from diagtool.context import prepare
+from diagtool.diagnosis import Source
+from diagtool.metrics import METRICS
+from diagtool.timeline import Timeline
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
+def test_leaves_every_frame_untouched_and_is_repeatable(analysis):
+    built, context = prepare(read(GPU_SAMPLE))
+    before = {name: frame.copy(deep=True) for name, frame in built.frames().items()}
+    first = analysis.run(built, context)
+    for name, frame in built.frames().items():
+        assert frame.equals(before[name])
+    assert analysis.run(built, context) == first
+    assert first.analysis == analysis.name
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
+def test_survives_tables_that_it_does_not_need(analysis, tmp_path):
+    only = timeline(tmp_path, kernel(0, 10), kernel(30, 40), *([op(0, 5)] if "host" in analysis.needs else []))
+    built, context = prepare(only)
+    analysis.run(built, context)
+
+
+def test_an_empty_timeline_is_diagnosed():
+    found = diagnose(Timeline.build(Source("test")))
+    assert found.window is None
+    assert not found.healthy
+    assert found.findings == ()
+
+
+def test_skipped_analyses_say_why():
+    found = diagnose(read(CPU_SAMPLE))
+    skipped = {result.analysis: result.skipped for result in found.results if result.skipped}
+    assert set(skipped) == {analysis.name for analysis in ANALYSES if "device" in analysis.needs}
+    assert all("no device events" in reason and "198" in reason for reason in skipped.values())
+    assert found.bound_by.resource == "unknown"
+
+
+def test_every_metric_of_the_registry_is_made_by_some_analysis():
+    made = {metric.name for result in diagnose(read(GPU_SAMPLE)).results for metric in result.metrics}
+    assert made == set(METRICS)
+
+
+def test_findings_are_ranked_by_what_they_cost():
+    found = diagnose(read(GPU_SAMPLE))
+    costs = [finding.lost_s for finding in found.findings]
+    assert costs == sorted(costs, reverse=True)
+    assert [finding.cause for finding in found.findings] == [
+        "host-bound", "launch-bound", "exposed-communication", "sync-stall",
+    ]  # fmt: skip
