@@ -58,6 +58,7 @@ _QUOTED_NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|pid|tid|ts|
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_TAIL_BYTES = _MAX_EVENT_BYTES = 64 << 20
+_WINDOW = 64 << 10
 _TRIES = 4
 
 
@@ -184,7 +185,7 @@ class ChromeTrace:
                 position = self._skip_rubbish(text, position)
                 continue
             try:
-                item, position = _TOLERANT.raw_decode(text, position)
+                item, position = _decode_at(text, position)
             except (ValueError, RecursionError):
                 item, position = self._repair(text, position)
             self.event_count += 1
@@ -204,7 +205,7 @@ class ChromeTrace:
     def _skip_rubbish(self, text: str, position: int) -> int:
         """Pass over something between events that is not one."""
         try:
-            _, end = _TOLERANT.raw_decode(text, position)
+            _, end = _decode_at(text, position)
         except (ValueError, RecursionError):
             found = _NEXT_EVENT.search(text, position)
             end = found.end() if found else len(text)
@@ -259,6 +260,22 @@ class ChromeTrace:
                 tail += block
         if tail.strip(b" \t\r\n\0}"):
             self._keep_header(bytes(tail), b'{"":0' + bytes(tail))
+
+
+def _decode_at(text: str, position: int) -> tuple[Any, int]:
+    """The value that begins at ``position`` and where it ends. ValueError or RecursionError when it is broken.
+
+    Python's decoder counts the lines before an error, so it is shown a window: a file with thousands of broken
+    events would take hours otherwise. A value longer than that is decoded from the whole text.
+    """
+    window = text[position : position + _WINDOW]
+    try:
+        item, length = _TOLERANT.raw_decode(window)
+    except ValueError:
+        if len(window) < _WINDOW or _NEXT_EVENT.search(window):
+            raise
+        return _TOLERANT.raw_decode(text, position)
+    return item, position + length
 
 
 def _skip(text: str, position: int) -> int:

@@ -107,7 +107,8 @@ def _gunzip(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
         # The block in which the damage shows is lost with it: read it again in small pieces, up to the damage.
         losses.add("compressed data damaged", 1, str(error), "file")
         file.seek(0)
-        yield from _from(given, _until_damage(_members(file, Losses(), _SMALL_BLOCK_BYTES)))
+        pieces = _until_damage(_members(file, Losses(), _SMALL_BLOCK_BYTES))
+        yield from _gathered(_from(given, pieces), block_bytes)
 
 
 def _members(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
@@ -141,3 +142,14 @@ def _from(offset: int, stream: Iterator[bytes]) -> Iterator[bytes]:
         if offset < len(block):
             yield block[offset:]
         offset = max(offset - len(block), 0)
+
+
+def _gathered(pieces: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
+    block = bytearray()
+    for piece in pieces:
+        block += piece
+        if len(block) >= block_bytes:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)

@@ -32,6 +32,9 @@ _UNKNOWN = -1
 # An event stamped 0 is stray when all others are this far away: in time, and in multiples of what they span.
 _STRAY_NS, _STRAY_OF_SPAN = 60 * NS_PER_S, 100
 
+# Of the name of an event that is lost.
+_EXAMPLE = 200
+
 # Labels of events that become no row.
 _PASSED_OVER, _RECORDING = -1, -2
 
@@ -297,4 +300,4 @@ def _server(steps: dict[str, Any], names: pd.Categorical) -> dict[str, str]:
 
 
 def _first(events: Sequence[Complete], rows: NDArray[np.bool_]) -> str:
-    return events[int(np.argmax(rows))].name[:80] if rows.any() else ""
+    return events[int(np.argmax(rows))].name[:_EXAMPLE] if rows.any() else ""

@@ -12,7 +12,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def verdict(value: float, at_least: float) -> str:
     """Whether a number reaches its bar."""
-    return "met" if value >= at_least else "MISSED"
+    return "met" if value >= at_least else "missed"
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,0 +1,143 @@
+"""Broken files never end in a traceback or in an impossible figure.
+
+Every real trace under 1 MB is cut at random bytes, has bytes flipped, and has each field removed or retyped in turn;
+``make fuzz`` (DIAGTOOL_FUZZ=all) does the same to the large ones. Without real traces the samples are broken.
+"""
+
+import gzip
+import json
+import os
+import random
+import zlib
+
+import pytest
+from conftest import real_data
+from samples import CPU_SAMPLE, GPU_SAMPLE
+
+from diagtool import diagnose, read
+from diagtool.diagnosis import to_json
+from diagtool.errors import DiagtoolError
+
+ALL = os.environ.get("DIAGTOOL_FUZZ") == "all"
+LIMIT_BYTES = 1 << 40 if ALL else 1 << 20
+# How often a file is broken in each way, and up to which size of JSON each of its fields is; CI has ten minutes.
+TIMES, TIMES_IF_LARGE, LARGE_BYTES = (10, 10, 1 << 40) if ALL else (6, 1, 1 << 20)
+RETYPE_BYTES = 1 << 40 if ALL else 128 << 10
+ODD_VALUES = (None, -1, 1e300, 10**30, "", "x", [], {}, True, 1.5, "NaN")
+HEADER_KEYS = ("schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "traceEvents")
+
+
+def files():
+    folder = real_data()
+    if folder is None:
+        return []
+    found = (path for path in sorted((folder / "traces").rglob("*")) if ".json" in path.name or ".raw" in path.name)
+    return [path for path in found if path.stat().st_size <= LIMIT_BYTES]
+
+
+FILES = files()
+EVERY = [GPU_SAMPLE, CPU_SAMPLE, *FILES]
+
+
+def survive(path):
+    """Diagnose a file: a sound diagnosis or a clear refusal; nothing else may happen."""
+    try:
+        diagnosis = diagnose(read(path))
+    except DiagtoolError as error:
+        assert "\n" not in error.message
+        return None
+    for metric in (metric for result in diagnosis.results for metric in result.metrics):
+        assert metric.value is None or metric.unit != "fraction" or -1e-9 <= metric.value <= 1 + 1e-9, metric
+        assert metric.value is None or metric.value >= 0, metric
+    assert all(0 <= finding.lost_fraction <= 1 for finding in diagnosis.findings)
+    return to_json(diagnosis)
+
+
+def content(path):
+    raw = path.read_bytes()
+    return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+
+
+def named(path):
+    return path.name[:60]
+
+
+def times(whole):
+    return TIMES if len(whole) < LARGE_BYTES else TIMES_IF_LARGE
+
+
+def seed(path):
+    return random.Random(zlib.crc32(path.name.encode()))
+
+
+@pytest.mark.parametrize("path", EVERY, ids=named)
+def test_cut_at_random_bytes(path, tmp_path):
+    chance = seed(path)
+    for suffix, whole in ((".json", content(path)), (".json.gz", gzip.compress(content(path), 1))):
+        for _ in range(times(content(path))):
+            cut = tmp_path / f"cut{suffix}"
+            cut.write_bytes(whole[: chance.randrange(len(whole) + 1)])
+            survive(cut)
+
+
+@pytest.mark.parametrize("path", EVERY, ids=named)
+def test_flipped_bytes(path, tmp_path):
+    chance = seed(path)
+    for whole in (content(path), gzip.compress(content(path), 1)):
+        for _ in range(times(content(path))):
+            broken = bytearray(whole)
+            for _ in range(chance.choice((1, 5, 50))):
+                broken[chance.randrange(len(broken))] = chance.randrange(256)
+            target = tmp_path / "flipped"
+            target.write_bytes(broken)
+            survive(target)
+
+
+def first_of_each_category(events):
+    chosen = {}
+    for event in events:
+        if isinstance(event, dict):
+            chosen.setdefault((event.get("cat"), event.get("ph")), event)
+    return list(chosen.values())
+
+
+def variants(data):
+    """The trace with each header key, each field and each argument of one event a category gone or of another type."""
+    for key in HEADER_KEYS:
+        if key in data:
+            kept = data.pop(key)
+            yield f"without {key}"
+            for value in ODD_VALUES:
+                data[key] = value
+                yield f"{key} = {value!r}"
+            data[key] = kept
+    for event in first_of_each_category(data.get("traceEvents") or []):
+        for holder in (event, event.get("args")):
+            for field in list(holder) if isinstance(holder, dict) else ():
+                kept = holder.pop(field)
+                yield f"without {field}"
+                chance = random.Random(field)
+                for value in chance.sample(ODD_VALUES, 2 if ALL else 1):
+                    holder[field] = value
+                    yield f"{field} = {value!r}"
+                holder[field] = kept
+
+
+SMALL = [path for path in EVERY if len(content(path)) <= RETYPE_BYTES or path in (GPU_SAMPLE, CPU_SAMPLE)]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=named)
+def test_each_field_removed_or_retyped(path, tmp_path):
+    data = json.loads(content(path))
+    if not isinstance(data, dict):
+        survive(path)
+        return
+    target = tmp_path / "retyped.json"
+    for _ in variants(data):
+        target.write_text(json.dumps(data))
+        survive(target)
+
+
+@pytest.mark.parametrize("path", EVERY, ids=named)
+def test_whole_file(path):
+    survive(path)
