@@ -9,12 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from diagtool.context import Context, DeviceWindow
 from diagtool.device_work import BUS_COPIES, COPY_KINDS
 from diagtool.diagnosis import Column, Evidence, Finding, Fix, Metric, Result, Scalar, Table, finding, metric
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
+
+_PIN = Fix("Copy from pinned memory, asynchronously.", "tensor.pin_memory().to(device, non_blocking=True)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +157,11 @@ def _transfers(timeline: Timeline, context: Context, kind: str) -> Iterator[Evid
         total = int(size.sum())
         yield Evidence(f"{kind} copied", total, "bytes")
         yield Evidence(f"{kind} rate while copying", total / seconds(int(length.sum())), "bytes/s")
-    names = timeline.device["name"].take(rows).astype(str)
-    pageable = int(names.str.contains("Pageable").sum())
-    yield Evidence(f"{kind} copies of pageable memory", pageable, "count", f"{len(rows)} copies")
+    yield Evidence(f"{kind} copies of pageable memory", _pageable(timeline, rows), "count", f"{len(rows)} copies")
+
+
+def _pageable(timeline: Timeline, rows: NDArray[np.int64]) -> int:
+    return int(timeline.device["name"].take(rows).astype(str).str.contains("Pageable").sum())
 
 
 def _mean_s(accounts: Sequence[Account], lost_ns: int) -> float:

@@ -25,6 +25,7 @@ _MOST_DEVICES = 16
 _HOST_CAUSES = ("host-bound", "data-loading", "warm-up", "allocator-churn")
 _LEAST_UNKNOWN = 0.005
 _SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_PLAIN = str.maketrans({"·": "-", "…": "~"})
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
@@ -32,17 +33,24 @@ def render(diagnosis: Diagnosis, out: TextIO) -> None:
     """Write the report; in colour where ``out`` is a terminal that wants it."""
     console = Console(file=out, width=None if out.isatty() else WIDTH, highlight=False, markup=False, emoji=False)
     width = max(min(console.width, 100), 40)
-    for line in _lines(diagnosis, width, _can_draw(out)):
-        console.print(line, soft_wrap=True)
+    drawing = _can_draw(out)
+    for line in _lines(diagnosis, width, drawing):
+        console.print(line if drawing else _plain(line, out), soft_wrap=True)
 
 
 def shown(name: str, width: int) -> str:
     """A name from a trace on one line of at most ``width`` characters, its middle left out where it is longer."""
     text = _UNPRINTABLE.sub(" ", name)
-    if len(text) <= width:
-        return text
+    if len(text) <= width or width < 3:
+        return text[:width]
     head = (width - 1) * 2 // 3
     return f"{text[:head]}…{text[-(width - 1 - head) :]}"
+
+
+def _plain(line: Text, out: TextIO) -> Text:
+    """The line in the characters that ``out`` can write."""
+    encoding = out.encoding
+    return Text(line.plain.translate(_PLAIN).encode(encoding, "replace").decode(encoding), style=line.style)
 
 
 def _can_draw(out: TextIO) -> bool:

@@ -48,7 +48,7 @@ def _load(path: Path) -> Diagnosis:
 def _nearest(path: Path) -> str:
     parent = path.parent
     names = sorted(item.name for item in parent.iterdir()) if parent.is_dir() else []
-    close = get_close_matches(path.name, names, n=3, cutoff=0.6)
+    close = get_close_matches(path.name, names, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {' or '.join(str(parent / name) for name in close)}?"
+        return f"did you mean {parent / close[0]}?"
     return "give a trace file or a directory of rank traces"

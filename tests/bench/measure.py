@@ -18,9 +18,10 @@ _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run: its wall time, its peak resident memory in bytes, and how it ended."""
+    """One run: its wall time, its time on a processor, its peak resident memory in bytes, and how it ended."""
 
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
     exit_code: int
     last_error_line: str
@@ -69,7 +70,8 @@ def run(command: Command) -> Sample:
         lines = err.read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         output = out.read_text(encoding="utf-8", errors="replace")
-        return Sample(elapsed, usage.ru_maxrss * _KIB, os.waitstatus_to_exitcode(status), last, output)
+        busy = usage.ru_utime + usage.ru_stime
+        return Sample(elapsed, busy, usage.ru_maxrss * _KIB, os.waitstatus_to_exitcode(status), last, output)
 
 
 def in_turns(commands: Mapping[str, Command], rounds: int, *, warm_up: bool = True) -> dict[str, list[Sample]]:
@@ -87,6 +89,11 @@ def seconds(samples: Sequence[Sample]) -> Spread:
     return Spread.of([sample.seconds for sample in samples])
 
 
+def cpu_seconds(samples: Sequence[Sample]) -> Spread:
+    """Times on a processor, which other work on the machine disturbs less."""
+    return Spread.of([sample.cpu_seconds for sample in samples])
+
+
 def megabytes(samples: Sequence[Sample]) -> Spread:
     """Peak resident memory in MB of 10**6 bytes."""
     return Spread.of([sample.peak_bytes / 1e6 for sample in samples])
@@ -95,6 +102,11 @@ def megabytes(samples: Sequence[Sample]) -> Spread:
 def time_ratio(above: Sequence[Sample], below: Sequence[Sample]) -> Spread:
     """How many times as long ``above`` took, round by round."""
     return Spread.of([one.seconds / other.seconds for one, other in zip(above, below, strict=True)])
+
+
+def cpu_ratio(above: Sequence[Sample], below: Sequence[Sample]) -> Spread:
+    """How many times as much processor time ``above`` took, round by round."""
+    return Spread.of([one.cpu_seconds / other.cpu_seconds for one, other in zip(above, below, strict=True)])
 
 
 def memory_ratio(above: Sequence[Sample], below: Sequence[Sample]) -> Spread:

@@ -21,6 +21,8 @@ from measure import (
     Command,
     Sample,
     Spread,
+    cpu_ratio,
+    cpu_seconds,
     in_turns,
     megabytes,
     memory_ratio,
@@ -162,6 +164,8 @@ def _compared(path: Path, trace: Trace, rounds: int) -> list[tuple[str, ...]]:
     return [
         (trace.path, "time", seconds(ours).text(2, " s"), seconds(theirs).text(2, " s"), faster.text(2),
          verdict(faster.median, BAR_FASTER), verdict(faster.median, STRETCH_FASTER)),
+        ("", "CPU", cpu_seconds(ours).text(2, " s"), cpu_seconds(theirs).text(2, " s"),
+         cpu_ratio(theirs, ours).text(2), "", ""),
         ("", "memory", megabytes(ours).text(0, " MB"), megabytes(theirs).text(0, " MB"), smaller.text(2),
          verdict(smaller.median, BAR_MEMORY), ""),
     ]  # fmt: skip
