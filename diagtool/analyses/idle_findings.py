@@ -126,7 +126,7 @@ class _Judge:
             lost_fraction=0.0,
             evidence=(
                 Evidence("Python calls recorded", self._python_calls, "count"),
-                Evidence("share of them", share, "fraction", "the host's events"),
+                Evidence("are Python calls", share, "fraction", "the host's events"),
             ),
             fix=(
                 Fix(
@@ -265,7 +265,7 @@ class _Judge:
                 gap.parts["queue"],
                 (
                     Evidence("the gap", seconds(gap.length_ns), "s"),
-                    Evidence("share of it", fraction(gap.length_ns, one.window.length_ns), "fraction", "the window"),
+                    Evidence("this gap", fraction(gap.length_ns, one.window.length_ns), "fraction", "the window"),
                     Evidence("the call before it", name_of(self._timeline.host, gap.launch_row)),
                     Evidence("the work after it", name_of(self._timeline.device, gap.event_row)),
                     Evidence("busy without the gap", _busy_without(one, gap), "fraction", "the window without it"),

@@ -19,7 +19,7 @@ from diagtool.units import bytes_text, count_text, duration_text, listing, perce
 
 WIDTH = 80
 _BAR = 30
-_MOST_FINDINGS = 8
+_MOST_FINDINGS, _MOST_EVIDENCE = 8, 6
 _MOST_ROWS = 8
 _MOST_DEVICES = 16
 _HOST_CAUSES = ("host-bound", "data-loading", "warm-up", "allocator-churn")
@@ -203,15 +203,25 @@ def _findings(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
             yield from _wrapped(f"> {fix.text}", width, indent="     ")
             if fix.command:
                 yield Text(f"       {fix.command}", style="cyan")
-        evidence = "; ".join(_evidence(item) for item in finding.evidence[:6])
-        yield from _wrapped(f"Evidence: {evidence}.", width, indent="     ")
+        for item in finding.evidence[:_MOST_EVIDENCE]:
+            yield from _evidence(item, width)
     if len(findings) > _MOST_FINDINGS:
         yield Text(f"  and {plural(len(findings) - _MOST_FINDINGS, 'smaller finding')}")
 
 
-def _evidence(item: Evidence) -> str:
-    of = f" ({item.of})" if item.of and item.unit != "fraction" else f" of {item.of}" if item.of else ""
-    return f"{shown(item.what, 72)} {_value(item.value, item.unit)}{of}"
+def _evidence(item: Evidence, width: int) -> Iterator[Text]:
+    """The value, right-aligned, and what it is; a value that is a name follows what it is."""
+    named = isinstance(item.value, str)
+    what = shown(item.what, 90)
+    if named:
+        what = f"{what}: {shown(str(item.value), 60)}"
+    elif item.of:
+        what = f"of {item.of}: {what}" if item.unit == "fraction" else f"{what} ({shown(item.of, 60)})"
+    value = "" if named else _value(item.value, item.unit)
+    first, *more = textwrap.wrap(what, max(width - 18, 20)) or [""]
+    yield Text(f"     {value:>11}  {first}", style="dim")
+    for line in more:
+        yield Text(f"     {'':>11}  {line}", style="dim")
 
 
 def _value(value: object, unit: str) -> str:
