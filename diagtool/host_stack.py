@@ -1,11 +1,12 @@
 """What a CPU thread was doing at each instant: the deepest of the nested calls that cover it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diagtool.intervals import Intervals, Ns, boundaries
+from diagtool.grouping import distinct
+from diagtool.intervals import Intervals, Ns
 
 NOBODY = -1
 
@@ -30,32 +31,31 @@ def segments(starts: Ns, ends: Ns, rows: NDArray[np.int64]) -> Segments:
     if not count:
         return Segments(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
     times = np.concatenate((starts, ends))
-    opens = np.concatenate((np.ones(count, np.int64), np.zeros(count, np.int64)))
-    call = np.concatenate((np.arange(count), np.arange(count)))
-    length = np.concatenate((ends - starts, starts - ends))
+    # Small types: at millions of calls these arrays are what the whole program needs most memory for.
+    opens = np.repeat(np.array([1, 0], np.int8), count)
+    call = np.tile(np.arange(count, dtype=np.int32), 2)
     # At one instant: ends before starts, inner ends before outer ones, outer starts before inner ones.
-    order = np.lexsort((-length, opens, times))
+    order = np.lexsort((np.concatenate((starts - ends, ends - starts)), opens, times))
     times, opens, call = times[order], opens[order], call[order]
-    depth = np.cumsum(np.where(opens == 1, 1, -1))
+    depth = np.cumsum(opens * np.int8(2) - np.int8(1), dtype=np.int32)
     owner = _owner_by_depth(depth, opens == 1, call)
     following = np.concatenate((times[1:], times[-1:]))
     real = following > times
-    owner = np.where(owner[real] == NOBODY, NOBODY, rows[owner[real]])
-    return Segments(times[real], following[real], owner)
+    return Segments(times[real], following[real], np.where(owner[real] == NOBODY, NOBODY, rows[owner[real]]))
 
 
-def _owner_by_depth(depth: Ns, opened: NDArray[np.bool_], call: NDArray[Any]) -> NDArray[np.int64]:
+def _owner_by_depth(depth: NDArray[np.int32], opened: NDArray[np.bool_], call: NDArray[np.int32]) -> NDArray[np.int32]:
     """The call on top of the stack after each boundary.
 
     After a start it is that call. After an end that leaves depth d it is the call that last raised the depth to d:
     the latest start among the boundaries with depth d, found by a running maximum within each depth.
     """
     order = np.argsort(depth, kind="stable")
-    position = np.where(opened[order], np.arange(len(order)), NOBODY)
+    position = np.where(opened[order], np.arange(len(order), dtype=np.int32), np.int32(NOBODY))
     latest = np.maximum.accumulate(position)
     first_of_depth = np.searchsorted(depth[order], depth[order], side="left")
     latest = np.where(latest >= first_of_depth, latest, NOBODY)
-    owner = np.empty(len(order), np.int64)
+    owner = np.empty(len(order), np.int32)
     owner[order] = np.where(latest == NOBODY, NOBODY, call[order][latest])
     owner[depth <= 0] = NOBODY
     return owner
@@ -67,7 +67,7 @@ def time_by_owner(stack: Segments, pieces: Intervals) -> dict[int, int]:
         return {}
     if not len(stack.starts):
         return {NOBODY: pieces.total_ns}
-    edges = boundaries(stack.starts, stack.ends[-1:], *pieces)
+    edges = distinct(stack.starts, stack.ends[-1:], *pieces)
     lo, length = edges[:-1], np.diff(edges)
     piece = np.searchsorted(pieces.starts, lo, side="right") - 1
     wanted = (piece >= 0) & (lo < pieces.ends[np.maximum(piece, 0)])

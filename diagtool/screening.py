@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from diagtool.grouping import groups
 from diagtool.timeline import Timeline
 
 # A long event is held against others only where there are enough of them to say what is usual.
@@ -51,10 +52,9 @@ def screen(timeline: Timeline) -> tuple[Timeline, tuple[Suspect, ...]]:
 
 def by_device(timeline: Timeline) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """(rank, device, rows of ``device`` in time order) of every device of every rank."""
-    keys = timeline.device[["rank", "device"]].to_numpy()
-    owners, owner = np.unique(keys, axis=0, return_inverse=True)
-    for number, (rank, index) in enumerate(owners.tolist()):
-        yield rank, index, np.flatnonzero(owner.ravel() == number)
+    device = timeline.device
+    for (rank, index), rows in groups(device["rank"].to_numpy(), device["device"].to_numpy()):
+        yield rank, index, rows
 
 
 def _suspect(device: pd.DataFrame, row: int, rank: int, index: int, reason: str, out: bool) -> Suspect:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from diagtool import host_stack, intervals
 from diagtool.context import Context
+from diagtool.grouping import distinct
 from diagtool.intervals import Intervals, Ns
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
@@ -53,6 +54,10 @@ class HostThread:
         self.blocking = self._blocking(timeline, context)
 
     @cached_property
+    def _distinct_codes(self) -> list[int]:
+        return [int(code) for code in distinct(self._codes.astype(np.int64))]
+
+    @cached_property
     def work(self) -> dict[str, Intervals]:
         """Time inside host work of each known kind."""
         found = {cause: self._matching(pattern) for cause, pattern in HOST_WORK}
@@ -78,7 +83,7 @@ class HostThread:
         return intervals.union(spans.starts, spans.ends)
 
     def _spans(self, pattern: re.Pattern[str]) -> Intervals:
-        codes = [code for code in np.unique(self._codes) if pattern.search(str(self._names[code]))]
+        codes = [code for code in self._distinct_codes if pattern.search(str(self._names[code]))]
         rows = np.isin(self._codes, codes)
         return Intervals(self._starts[rows], self._ends[rows])
 

@@ -7,6 +7,7 @@ import numpy as np
 from diagtool.analyses.idle_split import Gap, Split, longest_first, name_of, summed
 from diagtool.context import Context
 from diagtool.diagnosis import Evidence, Finding, Fix, Scalar, finding
+from diagtool.grouping import distinct
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
@@ -95,7 +96,7 @@ class _Judge:
         evidence = [
             self._of_window("idle while the launching thread ran host code", inside),
             Evidence("device events", len(launches), "count"),
-            Evidence("calls that launched them", len(np.unique(launches[launches != NO_LAUNCH])), "count"),
+            Evidence("calls that launched them", len(distinct(launches[launches != NO_LAUNCH])), "count"),
             *self._outside_evidence(outside),
             *self._deepest(),
         ]
@@ -196,7 +197,7 @@ class _Judge:
         if not kernel.any():
             return None
         lengths = (device["end_ns"].to_numpy() - device["start_ns"].to_numpy())[kernel]
-        calls = np.unique(launches[kernel])
+        calls = distinct(launches[kernel])
         cost = host["end_ns"].to_numpy()[calls] - host["start_ns"].to_numpy()[calls]
         typical, call = float(np.median(lengths)), float(np.median(cost))
         small = typical < call

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from diagtool import intervals
 from diagtool.analyses.host_thread import HOST_WORK, HostThread, ThreadKey
 from diagtool.context import Context, DeviceWindow
+from diagtool.grouping import distinct, groups
 from diagtool.intervals import EMPTY, Intervals, Ns
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
@@ -233,7 +234,7 @@ def _parts(context: Context, cuts: _Cuts, starved: Intervals, before: _Before) -
 def _slow_call(timeline: Timeline, context: Context, window: DeviceWindow) -> float:
     """From which length on idle time inside a launch call is not the call's usual cost."""
     calls = context.launches[window.rows]
-    calls = np.unique(calls[calls != NO_LAUNCH])
+    calls = distinct(calls[calls != NO_LAUNCH])
     if not len(calls):
         return SLOW_CALL_NS
     usual = np.median(timeline.host["end_ns"].to_numpy()[calls] - timeline.host["start_ns"].to_numpy()[calls])
@@ -265,14 +266,14 @@ def _by_thread(timeline: Timeline, window: DeviceWindow, cuts: _Cuts) -> Iterato
     """Each thread with the idle intervals that its launches, or the step it marks, answer for."""
     host = timeline.host
     rows = np.flatnonzero(cuts.known)
-    keys = np.stack([host[name].to_numpy()[cuts.launch[rows]] for name in ("rank", "process", "thread")], axis=1)
+    keys = [host[name].to_numpy()[cuts.launch[rows]] for name in ("rank", "process", "thread")]
     if window.step_thread is not None:
         trailing = np.flatnonzero(cuts.trailing)
         rows = np.concatenate((rows, trailing))
-        keys = np.concatenate((keys, np.tile((window.rank, *window.step_thread), (len(trailing), 1))))
-    owners, owner = np.unique(keys, axis=0, return_inverse=True)
-    for number, (rank, process, thread) in enumerate(owners.tolist()):
-        yield (rank, process, thread), np.sort(rows[owner.ravel() == number])
+        owner = (window.rank, *window.step_thread)
+        keys = [np.concatenate((key, np.full(len(trailing), own))) for key, own in zip(keys, owner, strict=True)]
+    for (rank, process, thread), found in groups(*keys):
+        yield (rank, process, thread), np.sort(rows[found])
 
 
 def _starved(timeline: Timeline, window: DeviceWindow) -> Intervals:
