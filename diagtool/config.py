@@ -55,9 +55,10 @@ def _table(path: Path) -> Mapping[str, Any]:
     if b"diagtool" not in text:  # another project's file, broken or not, is none of ours
         return {}
     try:
-        table = tomllib.loads(text.decode()).get("tool", {}).get("diagtool", {})
+        tool = tomllib.loads(text.decode()).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path.name}: {error}", "correct the file, or run elsewhere") from error
+    table = tool.get("diagtool", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"[tool.diagtool] in {path.name} is not a table")
     return table

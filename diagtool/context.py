@@ -1,5 +1,6 @@
 """What every analysis needs to know beside the timeline: windows, launches, collectives, suspects."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagtool import device_work, intervals, launches
+from diagtool.config import WINDOWS
 from diagtool.intervals import Intervals
 from diagtool.screening import Suspect, by_device, screen
 from diagtool.timeline import Timeline
@@ -16,7 +18,7 @@ from diagtool.timeline import Timeline
 class DeviceWindow:
     """One device of one rank, the span its shares refer to and the rows of ``device`` that lie in it.
 
-    ``outside`` is step time before the first or after the last device event, which the window does not cover. It is
+    ``outside`` is step time in which no device of the rank has its window. It is
     judged (``judged_outside``) where the recording is known to have covered it: elsewhere the device may have been at
     work unseen, as in a trace cut out of a longer one. ``step_thread`` is the (process, thread) that marked the steps.
     """
@@ -77,11 +79,16 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     ``window_kind`` is ``device`` (first start to last end of a device's events) or ``steps`` (first to last step
     mark; devices without step marks keep their own span).
     """
+    if window_kind not in WINDOWS:
+        raise ValueError(f"window is {window_kind!r}: known are {', '.join(WINDOWS)}")
     clean, suspects = screen(timeline)
     matched = launches.match(clean)
-    windows = tuple(_window(clean, rank, device, rows, window_kind) for rank, device, rows in by_device(clean))
+    devices = list(by_device(clean))
     context = Context(
-        windows=windows,
+        windows=tuple(
+            _window(clean, rank, device, rows, _spans_of_rank(clean, devices, rank), window_kind)
+            for rank, device, rows in devices
+        ),
         window_kind=window_kind,
         launches=matched,
         graph_launched=launches.is_graph_launch(clean, matched),
@@ -91,7 +98,16 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     return clean, context
 
 
-def _window(timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], kind: str) -> DeviceWindow:
+def _spans_of_rank(timeline: Timeline, devices: Sequence[tuple[int, int, NDArray[np.int64]]], rank: int) -> Intervals:
+    """First start to last end of each device of a rank, joined."""
+    starts, ends = timeline.device["start_ns"].to_numpy(), timeline.device["end_ns"].to_numpy()
+    rows = [its for one, _, its in devices if one == rank]
+    return intervals.union([starts[its].min() for its in rows], [ends[its].max() for its in rows])
+
+
+def _window(
+    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], rank_spans: Intervals, kind: str
+) -> DeviceWindow:
     starts = timeline.device["start_ns"].to_numpy()[rows]
     ends = timeline.device["end_ns"].to_numpy()[rows]
     start, end = int(starts.min()), int(ends.max())
@@ -105,7 +121,7 @@ def _window(timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64],
             start, end = int(marked.starts[0]), int(marked.ends[-1])
             rows = rows[(starts < end) & (ends > start)]
         else:
-            outside = intervals.subtract(marked, Intervals(np.array([start]), np.array([end])))
+            outside = intervals.subtract(marked, rank_spans)
             if rank in timeline.recording_ns:
                 judged = intervals.clip(outside, *timeline.recording_ns[rank])
     return DeviceWindow(rank, device, start, end, rows, outside, judged, thread)

@@ -48,6 +48,8 @@ def match(timeline: Timeline) -> NDArray[np.int64]:
                 continue
             before = span[starts[span] <= work_start[row]]
             chosen[row] = before[-1] if len(before) else span[0]
+    # What begins after the work has ended did not launch it, whatever its number.
+    matched &= starts[chosen] <= device["end_ns"].to_numpy()[wanted]
     found[wanted[matched]] = calls[order[chosen[matched]]]
     return found
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from diagtool.device_work import COLLECTIVE
 from diagtool.grouping import groups
 from diagtool.timeline import Timeline
 
@@ -19,7 +20,7 @@ from diagtool.timeline import Timeline
 MIN_EVENTS = 20
 OVERRUN_OF_MEDIAN = 10
 DOMINANT_SHARE = 0.5
-_STRAY_SHARE = 0.05
+_FEW = 0.05
 _STRAY_OF_SPAN = 1000
 _STRAY_NS = 60 * 1_000_000_000
 
@@ -97,7 +98,7 @@ def _stray(starts: NDArray[np.int64]) -> list[tuple[int, str]]:
     early, late = order[:cut], order[cut:]
     few, many = sorted((early, late), key=len)
     span = int(starts[many].max() - starts[many].min())
-    if len(few) > _STRAY_SHARE * len(starts) or gaps[cut - 1] < max(_STRAY_OF_SPAN * span, _STRAY_NS):
+    if len(few) > _FEW * len(starts) or gaps[cut - 1] < max(_STRAY_OF_SPAN * span, _STRAY_NS):
         return []
     return [(int(position), "is stamped far from all other events") for position in few]
 
@@ -110,6 +111,8 @@ def _past_recording(
     # The profiler waits for the device before it stops, so nothing real ends later; a tenth is left for its clock.
     begin, end = recording
     limit = end + max((end - begin) // 10, 1_000_000)
+    if np.count_nonzero(ends > limit) > max(_FEW * len(ends), 1):
+        return []  # with so many it is the recording's own span that is wrong
     return [(int(p), "ends after the recording ended") for p in np.flatnonzero(ends > limit)]
 
 
@@ -123,21 +126,26 @@ def _overruns(group: pd.DataFrame, starts: NDArray[np.int64], ends: NDArray[np.i
     if not len(candidates):
         return []
     lengths = ends - starts
-    usual = _usual_length(group["name"].cat.codes.to_numpy(), lengths)
+    # A collective may wait for a late rank as long as it likes, and does so on a stream number of its own or not.
+    names = group["name"].cat.categories
+    collective = np.array([COLLECTIVE.search(str(name)) is not None for name in names], np.bool_)
+    codes = group["name"].cat.codes.to_numpy()
+    usual = _usual_length(codes, lengths)
     position = order[candidates]
     far = over[candidates] > OVERRUN_OF_MEDIAN * np.maximum(usual[position], 1000)
+    far &= ~collective[codes[position]]
     return [(int(p), "runs into the work after it on its stream") for p in position[far]]
 
 
 def _usual_length(names: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each event the lower median length of its name; of all events where the name is its own."""
+    """For each event the lower median length of its name, which keeps two of a name from vouching for each other.
+
+    A name that occurs once is its own measure.
+    """
     order = np.lexsort((lengths, names))
     kinds, first, count = np.unique(names[order], return_index=True, return_counts=True)
-    # The lower median keeps two events of a name from vouching for each other.
-    medians = lengths[order][first + (count - 1) // 2]
-    overall = np.sort(lengths)[(len(lengths) - 1) // 2]
-    usual: NDArray[np.int64] = np.where(count < 2, overall, medians)[np.searchsorted(kinds, names)]
-    return usual
+    medians: NDArray[np.int64] = lengths[order][first + (count - 1) // 2]
+    return medians[np.searchsorted(kinds, names)]
 
 
 def _past_everything(starts: NDArray[np.int64], ends: NDArray[np.int64], host: pd.DataFrame) -> list[tuple[int, str]]:

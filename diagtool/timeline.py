@@ -1,6 +1,6 @@
 """Timeline: what happened and when, in one shape whatever file it came from.
 
-Frames with fixed columns, built only by ``Timeline.build``. Times are integer nanoseconds since ``origin_ns``, exact;
+Frames with fixed columns, built by ``Timeline.build`` and joined by ``merge``. Times are integer nanoseconds since ``origin_ns``, exact;
 -1 is an unknown id and NA an unknown value. No analysis may change a frame.
 """
 
@@ -13,9 +13,6 @@ import pandas as pd
 
 from diagtool.diagnosis import Device, Loss, Source
 
-HOST_KINDS = ("op", "launch", "sync", "copy", "range", "python", "other")
-DEVICE_KINDS = ("kernel", "copy", "set")
-
 _ID, _TIME, _WORD, _COUNT, _REAL = "int64", "int64", "category", "Int64", "Float64"
 
 _SPAN = {"start_ns": _TIME, "end_ns": _TIME}
@@ -24,9 +21,9 @@ _SUMS = {
 }
 
 COLUMNS: dict[str, dict[str, str]] = {
-    # A call on a CPU thread.
+    # A call on a CPU thread; kind is op, launch, sync, copy, range, python or other.
     "host": {"rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "thread": _ID, "correlation": _ID},
-    # Work on a GPU, or on the CPU where it is the device. Where a source gives shared memory as one sum, as Kineto
+    # Work on a GPU, or on the CPU where it is the device; kind is kernel, copy or set. Where a source gives shared memory as one sum, as Kineto
     # does, the sum stands in dynamic_smem and static_smem is NA.
     "device": {
         "rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "device": _ID, "stream": _ID,
@@ -58,6 +55,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "tokens": {"rank": _ID, "request": _WORD, "index": _ID, "time_ns": _TIME},
 }  # fmt: skip
 
+_COMPARABLE_NS = 1 << 61
 _SORT_KEYS = ("start_ns", "time_ns", "arrival_ns")
 
 
@@ -123,6 +121,9 @@ def merge(parts: Sequence[Timeline]) -> Timeline:
     if len(parts) == 1:
         return parts[0]
     origin = min(part.origin_ns for part in parts)
+    if max(part.origin_ns for part in parts) - origin > _COMPARABLE_NS:
+        # Decades apart: one of the clocks is wrong. Every rank is accounted for on its own clock anyway.
+        parts = [replace(part, origin_ns=origin) for part in parts]
     frames = {}
     for table, columns in COLUMNS.items():
         shifted = [_shift(getattr(part, table), part.origin_ns - origin) for part in parts]
@@ -144,7 +145,7 @@ def merge(parts: Sequence[Timeline]) -> Timeline:
         lost=tuple(replace(loss, count=count) for loss, count in lost.items()),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.source.notes)),
     )
-    environment = dict(first.environment)
+    environment = {key: value for part in reversed(parts) for key, value in part.environment.items()}
     counts = [part.environment["events"] for part in parts if "events" in part.environment]
     if counts:
         environment["events"] = sum(counts)

@@ -33,6 +33,7 @@ HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(r"^(?:cuda|hip|cu)(?:Malloc|Free|HostAlloc|HostFree|MemCreate|MemMap|MemUnmap|MemRelease|MemAlloc|MemFree)"),
     ),
 )  # fmt: skip
+_PLAIN_COPY = re.compile(r"(?:cuda|hip|cu)Memcpy(?!.*Async)")
 _CAPTURE_BEGIN, _CAPTURE_END = re.compile("StreamBeginCapture"), re.compile("StreamEndCapture")
 
 
@@ -62,11 +63,10 @@ class HostThread:
         """Time inside host work of each known kind."""
         found = {cause: self._matching(pattern) for cause, pattern in HOST_WORK}
         opened, closed = self._spans(_CAPTURE_BEGIN), self._spans(_CAPTURE_END)
-        count = min(len(opened.starts), len(closed.starts))
-        if count:
-            found["warm-up"] = intervals.join(
-                found["warm-up"], intervals.union(opened.starts[:count], closed.ends[:count])
-            )
+        following = np.searchsorted(closed.starts, opened.ends)
+        ended = following < len(closed.starts)
+        captures = intervals.union(opened.starts[ended], closed.ends[following[ended]])
+        found["warm-up"] = intervals.join(found["warm-up"], captures)
         return found
 
     def by_name(self, pieces: Intervals) -> dict[str, int]:
@@ -88,26 +88,31 @@ class HostThread:
         return Intervals(self._starts[rows], self._ends[rows])
 
     def _blocking(self, timeline: Timeline, context: Context) -> Intervals:
-        """Synchronize calls, and copies that returned only when the device had finished copying."""
+        """Synchronize calls, and copies that the host waits for.
+
+        A plain cudaMemcpy or hipMemcpy waits. An asynchronous one does when its memory is not known to be pinned and
+        it returned only after the device had finished copying.
+        """
         kind = timeline.host["kind"].to_numpy()[self._rows]
         blocks = kind == "sync"
-        copies = self._rows[kind == "copy"]
+        copies = np.flatnonzero(kind == "copy")
         if len(copies):
-            names = [str(self._names[code]) for code in self._codes[kind == "copy"]]
-            waits = np.array(["Memcpy" in name and "Async" not in name for name in names])
-            finished = _device_end(timeline, context, copies)
-            waits |= (finished >= 0) & (finished <= self._ends[kind == "copy"])
-            blocks[kind == "copy"] = waits
+            names = [str(self._names[code]) for code in self._codes[copies]]
+            plain = np.array([_PLAIN_COPY.match(name) is not None for name in names], np.bool_)
+            finished = _copy_end(timeline, context, self._rows[copies])
+            blocks[copies] = plain | ((finished >= 0) & (finished <= self._ends[copies]))
         return intervals.union(self._starts[blocks], self._ends[blocks])
 
 
-def _device_end(timeline: Timeline, context: Context, calls: NDArray[Any]) -> Ns:
-    """For each call the end of the last device event it launched, or -1."""
-    launched = context.launches != NO_LAUNCH
-    order = np.argsort(context.launches[launched], kind="stable")
-    rows = context.launches[launched][order]
-    ends = timeline.device["end_ns"].to_numpy()[launched][order]
-    if not len(rows):
-        return np.full(len(calls), -1, np.int64)
+def _copy_end(timeline: Timeline, context: Context, calls: NDArray[Any]) -> Ns:
+    """For each call the end of the last copy it launched from memory that may be pageable, or -1."""
+    device = timeline.device
+    names = device["name"].cat.categories
+    pinned = np.array(["Pinned" in str(name) for name in names], np.bool_)
+    counts = (context.launches != NO_LAUNCH) & (device["kind"].to_numpy() == "copy")
+    counts &= ~pinned[device["name"].cat.codes.to_numpy()]
+    order = np.argsort(context.launches[counts], kind="stable")
+    rows = context.launches[counts][order]
+    ends = device["end_ns"].to_numpy()[counts][order]
     first, last = np.searchsorted(rows, calls, "left"), np.searchsorted(rows, calls, "right")
     return np.array([ends[a:b].max() if b > a else -1 for a, b in zip(first, last, strict=True)], np.int64)

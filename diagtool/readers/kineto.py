@@ -32,6 +32,9 @@ _UNKNOWN = -1
 # An event stamped 0 is stray when all others are this far away: in time, and in multiples of what they span.
 _STRAY_NS, _STRAY_OF_SPAN = 60 * NS_PER_S, 100
 
+# No event lasts a year. With stamps below LIMIT_NS this keeps every sum inside 64 bits.
+_LONGEST_NS = 1 << 55
+
 # Of the name of an event that is lost.
 _EXAMPLE = 200
 
@@ -139,7 +142,7 @@ class _Columns:
                 FORMAT,
                 "PyTorch profiler",
                 kineto_header.version(header),
-                (str(path),),
+                (str(path).encode("utf-8", "replace").decode(),),
                 self._losses.all(),
                 self._losses.notes(),
             ),
@@ -174,7 +177,7 @@ class _Columns:
         """Start and end of events and which of them have both, in order."""
         starts, has_start = nanoseconds([event.ts for event in events])
         lengths, has_length = nanoseconds([event.dur for event in events])
-        usable = has_start & has_length
+        usable = has_start & has_length & (np.abs(lengths) < _LONGEST_NS)
         backward = usable & (lengths < 0)
         self._losses.add("events without a usable ts or dur", int((~usable).sum()), _first(events, ~usable))
         self._losses.add("events that end before they start", int(backward.sum()), _first(events, backward))
@@ -208,8 +211,9 @@ class _Columns:
             "device": np.where(device == _UNKNOWN, pid, device),
             "stream": stream,
             "correlation": self._integers([item.correlation for item in args], "correlation"),
-            "graph": self._integers([item.graph for item in args], "graph id"),
-            "graph_node": self._integers([item.graph_node for item in args], "graph node id"),
+            # Outside a graph the profiler writes 0.
+            "graph": self._integers([item.graph or None for item in args], "graph id"),
+            "graph_node": self._integers([item.graph_node or None for item in args], "graph node id"),
             "bytes": counts([item.bytes for item in args]),
             "blocks": counts([product(item.grid) for item in args]),
             "threads": counts([product(item.block) for item in args]),
@@ -272,7 +276,12 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
         return
     others = starts[~zero]
     distance, span = int(np.abs(others).min()), int(others.max() - others.min())
-    if distance > max(_STRAY_OF_SPAN * span, _STRAY_NS):
+    empty = zero & (rows["end_ns"] == 0)
+    if np.count_nonzero(empty) > 1:  # a lost record has neither a time nor a length, a real one has one of them
+        zero = empty
+    elif distance <= max(_STRAY_OF_SPAN * span, _STRAY_NS):
+        zero = np.zeros(len(starts), np.bool_)
+    if zero.any():
         losses.add(f"{what} events with a time stamp of 0", int(zero.sum()))
         for name in rows:
             rows[name] = rows[name][~zero]

@@ -21,14 +21,14 @@ def devices(header: dict[str, Any], rank: int, used: Iterable[int]) -> tuple[Dev
 
 
 def _device(rank: int, index: int, item: dict[str, Any]) -> Device:
-    major, minor = item.get("computeMajor"), item.get("computeMinor")
+    major, minor = (integer(item.get(key), -1) for key in ("computeMajor", "computeMinor"))
     return Device(
         rank=rank,
         index=index,
         name=str(item.get("name") or ""),
-        sms=integer(item.get("numSms"), 0) or None,
-        memory_bytes=integer(item.get("totalGlobalMem"), 0) or None,
-        compute_capability=f"{major}.{minor}" if isinstance(major, int) and isinstance(minor, int) else None,
+        sms=max(integer(item.get("numSms"), 0), 0) or None,
+        memory_bytes=max(integer(item.get("totalGlobalMem"), 0), 0) or None,
+        compute_capability=f"{major}.{minor}" if major >= 0 and minor >= 0 else None,
     )
 
 
@@ -48,7 +48,7 @@ def runtime(header: dict[str, Any]) -> dict[str, Any]:
         "hip_driver_version",
         "with_stack",
     )
-    return {key: header[key] for key in keys if isinstance(header.get(key), int)}
+    return {key: int(header[key]) for key in keys if isinstance(header.get(key), int)}
 
 
 def version(header: dict[str, Any]) -> str:

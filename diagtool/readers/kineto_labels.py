@@ -25,7 +25,7 @@ CALL_KINDS = frozenset({"sync", "copy", "launch", "other"})
 _CALL_SUFFIXES = ("_runtime", "_driver")
 
 _CALL_NAMES = (
-    ("sync", re.compile(r"synchronize", re.IGNORECASE)),
+    ("sync", re.compile(r"synchronize|^ur(?:EventWait|QueueFinish)$", re.IGNORECASE)),
     ("copy", re.compile(r"mem(?:cpy|set)", re.IGNORECASE)),
     ("launch", re.compile(r"launch|submit", re.IGNORECASE)),
 )

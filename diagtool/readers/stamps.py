@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Outside +-2**62 ns (146 years) nothing is a time stamp, and sums of two cannot overflow.
-LIMIT_NS = 1 << 62
+# Outside +-2**61 ns (73 years from 1970) nothing is a time stamp, and sums of three cannot overflow.
+LIMIT_NS = 1 << 61
 
 _NEWLINE, _DOT, _ZERO, _NINE = 10, 46, 48, 57
 _MAX_DIGITS = 16
