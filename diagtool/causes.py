@@ -6,7 +6,7 @@ A cause is listed when an analysis can report it; docs/reference/causes has its 
 from dataclasses import dataclass
 
 Severity = str
-CRITICAL, WARNING, INFO = "critical", "warning", "info"
+SEVERITIES = CRITICAL, WARNING, INFO = "critical", "warning", "info"
 
 # Shares of the judged time from which a finding has this severity. Healthy captures that were looked at idle
 # below 1 %, the smallest loss worth a line was 2.8 %: under 2 % nothing is said.
@@ -27,8 +27,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause("data-loading", "The device waits while the host fetches or prepares the next batch."),
     Cause("warm-up", "The device waits while the host compiles, tunes, captures a graph or loads code."),
     Cause("allocator-churn", "The device waits while the host is inside the driver's allocate or free call."),
-    Cause("launch-bound", "The device waits inside launch calls: issuing the work takes longer than doing it."),
-    Cause("small-kernels", "The typical kernel is shorter than the call that launches it."),
+    Cause("launch-bound", "The device waits inside launch calls, or for the launched work to start."),
+    Cause("small-kernels", "The typical kernel is shorter than what its launch costs."),
     Cause("sync-stall", "The host blocks until the device has drained, so the device idles when it returns."),
     Cause("dependency-wait", "Launched work waits on the device for an event, another stream or a peer."),
     Cause("untraced-work", "The device waits for, or does, something the profiler did not record."),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from diagtool import device_work, intervals, launches
 from diagtool.config import WINDOWS
+from diagtool.diagnosis import Scalar
 from diagtool.intervals import Intervals
 from diagtool.screening import Suspect, by_device, screen
 from diagtool.timeline import Timeline
@@ -18,9 +19,9 @@ from diagtool.timeline import Timeline
 class DeviceWindow:
     """One device of one rank, the span its shares refer to and the rows of ``device`` that lie in it.
 
-    ``outside`` is step time in which no device of the rank has its window. It is
-    judged (``judged_outside``) where the recording is known to have covered it: elsewhere the device may have been at
-    work unseen, as in a trace cut out of a longer one. ``step_thread`` is the (process, thread) that marked the steps.
+    ``outside`` is step time in which no device of the rank has its window. It is judged (``judged_outside``, on one
+    device of the rank) where the recording is known to have covered it: elsewhere the device may have been at work
+    unseen, as in a trace cut out of a longer one. ``step_thread`` is the (process, thread) that marked the steps.
     """
 
     rank: int
@@ -41,6 +42,11 @@ class DeviceWindow:
     def judged_ns(self) -> int:
         """Window plus the judged step time outside it: what losses are a share of."""
         return self.length_ns + self.judged_outside.total_ns
+
+    @property
+    def place(self) -> dict[str, Scalar]:
+        """Where a finding about this device is."""
+        return {"rank": self.rank, "device": self.device}
 
     @property
     def labels(self) -> dict[str, str]:
@@ -84,9 +90,12 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     clean, suspects = screen(timeline)
     matched = launches.match(clean)
     devices = list(by_device(clean))
+    starts, ends = clean.device["start_ns"].to_numpy(), clean.device["end_ns"].to_numpy()
+    longest = sorted(devices, key=lambda one: int(ends[one[2]].max() - starts[one[2]].min()))
+    main = {(rank, device) for rank, device in {rank: device for rank, device, _ in longest}.items()}
     context = Context(
         windows=tuple(
-            _window(clean, rank, device, rows, _spans_of_rank(clean, devices, rank), window_kind)
+            _window(clean, rank, device, rows, _rank_spans(clean, devices, rank), (rank, device) in main, window_kind)
             for rank, device, rows in devices
         ),
         window_kind=window_kind,
@@ -98,7 +107,7 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     return clean, context
 
 
-def _spans_of_rank(timeline: Timeline, devices: Sequence[tuple[int, int, NDArray[np.int64]]], rank: int) -> Intervals:
+def _rank_spans(timeline: Timeline, devices: Sequence[tuple[int, int, NDArray[np.int64]]], rank: int) -> Intervals:
     """First start to last end of each device of a rank, joined."""
     starts, ends = timeline.device["start_ns"].to_numpy(), timeline.device["end_ns"].to_numpy()
     rows = [its for one, _, its in devices if one == rank]
@@ -106,7 +115,7 @@ def _spans_of_rank(timeline: Timeline, devices: Sequence[tuple[int, int, NDArray
 
 
 def _window(
-    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], rank_spans: Intervals, kind: str
+    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], rank_spans: Intervals, is_main: bool, kind: str
 ) -> DeviceWindow:
     starts = timeline.device["start_ns"].to_numpy()[rows]
     ends = timeline.device["end_ns"].to_numpy()[rows]
@@ -122,6 +131,7 @@ def _window(
             rows = rows[(starts < end) & (ends > start)]
         else:
             outside = intervals.subtract(marked, rank_spans)
-            if rank in timeline.recording_ns:
+            # Once a rank: on the device with the longest window, whose share of the whole it is.
+            if rank in timeline.recording_ns and is_main:
                 judged = intervals.clip(outside, *timeline.recording_ns[rank])
     return DeviceWindow(rank, device, start, end, rows, outside, judged, thread)

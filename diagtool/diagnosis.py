@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from diagtool.causes import CAUSE_NAMES, WARNING_FLOOR, severity
+from diagtool.causes import CAUSE_NAMES, SEVERITIES, WARNING_FLOOR, severity
 from diagtool.metrics import METRICS
 
 SCHEMA = 1
-SCHEMA_FILE = "diagnosis.schema.json"
 
 Scalar = str | int | float | None
 
@@ -239,12 +238,24 @@ class Diagnosis:
         """Device work was seen, nothing costs 5 % or more, and no such share of the time is idle without a cause."""
         if self.window is None or any(f.severity != "info" for f in self.findings):
             return False
-        return self.mean("idle.unknown_fraction") < WARNING_FLOOR
+        unexplained = (metric.value or 0.0 for metric in self.metrics("idle.unknown_fraction"))
+        return max(unexplained, default=0.0) < WARNING_FLOOR
+
+    @property
+    def doubted(self) -> bool:
+        """Something was found that makes the figures themselves doubtful."""
+        return any(finding.cause == "trace-integrity" for finding in self.findings)
 
     def mean(self, name: str) -> float:
-        """Mean of a metric over devices; 0 where none has it."""
-        values = [metric.value for metric in self.metrics(name) if metric.value is not None]
-        return sum(values) / len(values) if values else 0.0
+        """Mean of a metric over devices, weighted by their windows; 0 where none has it."""
+        lengths = {tuple(sorted(m.labels.items())): m.value or 0.0 for m in self.metrics("window.length_s")}
+        weighed = [
+            (m.value, lengths.get(tuple(sorted(m.labels.items())), 0.0))
+            for m in self.metrics(name)
+            if m.value is not None
+        ]
+        total = sum(weight for _, weight in weighed)
+        return sum(value * weight for value, weight in weighed) / total if total else 0.0
 
     def result(self, analysis: str) -> Result | None:
         """What one analysis answered; None when it is not part of this diagnosis."""
@@ -292,6 +303,24 @@ def from_dict(data: Mapping[str, Any]) -> Diagnosis:
         findings=tuple(_finding(item) for item in data["findings"]),
         results=tuple(_result(item) for item in data["results"]),
     )
+
+
+def check(diagnosis: Diagnosis) -> None:
+    """ValueError when a diagnosis read from a file could not have been written by this version."""
+    for found in diagnosis.findings:
+        if found.severity not in SEVERITIES or not found.evidence:
+            raise ValueError(f"a finding of severity {found.severity!r}")
+    for result in diagnosis.results:
+        for one in result.metrics:
+            if one.name not in METRICS or not isinstance(one.value, (int, float, type(None))):
+                raise ValueError(f"metric {one.name!r}")
+        for table in result.tables:
+            for row in table.rows:
+                if len(row) != len(table.columns):
+                    raise ValueError(f"a row of table {table.name!r}")
+                for column, cell in zip(table.columns, row, strict=True):
+                    if column.unit and isinstance(cell, str):
+                        raise ValueError(f"a cell of table {table.name!r}")
 
 
 def _source(data: Mapping[str, Any]) -> Source:

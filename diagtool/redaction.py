@@ -1,4 +1,8 @@
-"""A diagnosis that may leave the house: no paths, file names or text that names a machine or a user."""
+"""A diagnosis that may leave the house: no file names and no paths.
+
+The profiler names its files after the host, and the names of Python calls hold the paths of their files. Names that the
+program itself chose (kernels, ranges, operators) stay: nothing here can know what they say.
+"""
 
 import re
 from pathlib import PurePath
@@ -6,37 +10,33 @@ from typing import Any
 
 from diagtool.diagnosis import Diagnosis, from_dict, to_dict
 
-# The directories of a path, absolute or below a home: what remains is the file.
-_DIRECTORIES = re.compile(r"(?:[A-Za-z]:)?(?:(?<![\w.])|(?<=~))[/\\](?:[^/\\\s():'\"<>]+[/\\])+")
+# The directories before the file of a Python call: "pkg/file.py(12): function".
+_PYTHON_FILE = re.compile(r"(?:[^\n:'\"]|(?<=^[A-Za-z]):)*[/\\](?=[^/\\\n]+\.py\w?\(\d+\))")
+# A path, absolute, of a home, of a drive or upwards, that stands by itself.
+_PATH = re.compile(r"(?:(?<=^)|(?<=[\s'\"=(,]))(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^\s'\"(),:;]|(?<=[A-Za-z]):[/\\])+")
+_PASSED_OVER = ", no trace:"
 
 
 def redact(diagnosis: Diagnosis) -> Diagnosis:
-    """The same diagnosis with input files numbered and directories removed from every text.
-
-    The profiler names its files after the host, so names go too; their extension stays.
-    """
-    data = _without_directories(to_dict(diagnosis))
-    names = {}
-    for number, file in enumerate(diagnosis.source.files, 1):
-        names[PurePath(file).name] = f"input-{number}{''.join(PurePath(file).suffixes[-2:])}"
-    data["source"]["files"] = list(names.values())
+    """The same diagnosis with input files numbered and every path in a text removed."""
+    given = diagnosis.source.files
+    numbered = [f"input-{n}{''.join(PurePath(file).suffixes[-2:])}" for n, file in enumerate(given, 1)]
+    names = {text: new for file, new in zip(given, numbered, strict=True) for text in (file, PurePath(file).name)}
+    data = _without_paths(to_dict(diagnosis), names)
+    data["source"]["files"] = numbered
+    data["source"]["notes"] = [note.partition(_PASSED_OVER)[0] for note in data["source"]["notes"]]
     for loss in data["source"]["lost"]:
-        loss["detail"] = _renamed(loss["detail"], names)
-    data["source"]["notes"] = [_renamed(note, names).partition(", no trace:")[0] for note in data["source"]["notes"]]
+        loss["detail"] = "" if loss["unit"] == "file" else loss["detail"]
     return from_dict(data)
 
 
-def _renamed(text: str, names: dict[str, str]) -> str:
-    for old, new in names.items():
-        text = text.replace(old, new)
-    return text
-
-
-def _without_directories(value: Any) -> Any:
+def _without_paths(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, str):
-        return _DIRECTORIES.sub("", value)
+        for old, new in names.items():
+            value = value.replace(old, new)
+        return _PATH.sub("<path>", _PYTHON_FILE.sub("", value))
     if isinstance(value, dict):
-        return {key: _without_directories(item) for key, item in value.items()}
+        return {key: _without_paths(item, names) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_directories(item) for item in value]
+        return [_without_paths(item, names) for item in value]
     return value

@@ -1,14 +1,16 @@
-"""Run the analyses that can run, say why the others cannot, and name what sets the pace."""
+"""Run the analyses that can run, say why the others cannot, and name what sets the pace.
 
-from collections.abc import Mapping, Sequence
+The module is not called ``diagnose``: the package has a function of that name, and a module would take its place.
+"""
+
+from collections.abc import Callable, Sequence
 
 from diagtool.analyses import ANALYSES
 from diagtool.analyses.analysis import Analysis
 from diagtool.context import Context, prepare
-from diagtool.device_work import BUS_COPIES
 from diagtool.diagnosis import Bound, BoundBy, Diagnosis, Finding, Result, Window
 from diagtool.timeline import Timeline
-from diagtool.units import NS_PER_S, plural, seconds
+from diagtool.units import plural, seconds
 
 _NO_ROWS = {
     "device": "no device events: the trace holds {host} only; record with the device's activity, "
@@ -74,57 +76,31 @@ def bound_by(results: Sequence[Result], context: Context) -> BoundBy:
 
     Kernels alone do not say whether compute or memory limits them: without counters or shapes that is ``unknown``.
     """
-    shares = _mean_shares(results, context)
-    if not shares:
+    judged = sum(one.judged_ns for one in context.windows)
+    if not judged:
         return BoundBy("unknown", None, "no device work was recorded", None)
+    share = _shares_of_judged(results, context, judged)
+    outside = sum(one.judged_outside.total_ns for one in context.windows) / judged
     candidates = [
-        Bound("host", shares["host"]),
-        Bound("communication", shares["time.communication_fraction"]),
-        Bound("copy", shares["copy.bus"]),
-        Bound("memory-bandwidth", shares["copy.memory"], "device-to-device copies and sets"),
-        Bound("latency", shares["idle.queue_fraction"] - shares["untraced"], _QUEUED),
-        Bound(
-            "unknown",
-            shares["untraced"] + shares["idle.graph_fraction"] + shares["idle.unknown_fraction"],
-            _UNSEEN,
-        ),
-        Bound("unknown", shares["time.compute_fraction"], _KERNELS),
-        Bound("queueing", shares["idle.starved_fraction"], "no request was runnable"),
+        Bound("host", outside + share("idle.host", "idle.sync", "idle.launch")),
+        Bound("communication", share("time.communication")),
+        Bound("copy", share("copy.exposed")),
+        Bound("memory-bandwidth", share("time.copy") - share("copy.exposed"), "copies and sets within the device"),
+        Bound("latency", share("idle.queue") - share("idle.untraced"), _QUEUED),
+        Bound("unknown", share("idle.untraced", "idle.graph", "idle.unknown"), _UNSEEN),
+        Bound("unknown", share("time.compute"), _KERNELS),
+        Bound("queueing", share("idle.starved"), "no request was runnable"),
     ]
     first, second, *_ = sorted(candidates, key=lambda bound: -(bound.share or 0.0))
     return BoundBy(first.resource, first.share, first.reason, second if second.share else None)
 
 
-def _mean_shares(results: Sequence[Result], context: Context) -> Mapping[str, float]:
-    """Shares of all judged time, step time outside the window counted as the host's."""
-    judged = sum(one.judged_ns for one in context.windows)
-    if not judged:
-        return {}
-    lengths = {tuple(sorted(one.labels.items())): one.length_ns for one in context.windows}
-    shares: dict[str, float] = {}
-    for result in results:
-        for one in result.metrics:
-            if one.unit == "fraction" and one.value is not None:
-                weight = lengths.get(tuple(sorted(one.labels.items())), 0) / judged
-                shares[one.name] = shares.get(one.name, 0.0) + one.value * weight
-    outside = sum(one.judged_outside.total_ns for one in context.windows) / judged
-    shares["host"] = outside + sum(shares[f"idle.{name}_fraction"] for name in ("host", "sync", "launch"))
-    bus = _table_seconds(results, "accounting", "class", [f"copy {kind}" for kind in BUS_COPIES]) * NS_PER_S / judged
-    shares["copy.bus"] = bus
-    shares["untraced"] = min(
-        _table_seconds(results, "large_gaps", "mainly", ["queue"]) * NS_PER_S / judged,
-        shares["idle.queue_fraction"],
-    )
-    shares["copy.memory"] = max(shares["time.copy_fraction"] - bus, 0.0)
-    return shares
-
-
-def _table_seconds(results: Sequence[Result], name: str, column: str, wanted: Sequence[str]) -> float:
-    """Summed times of the rows of a table whose text column has one of some values."""
-    total = 0.0
-    for table in (table for result in results for table in result.tables if table.name == name):
-        names = [one.name for one in table.columns]
-        text = names.index(column)
-        time = next(i for i in reversed(range(len(names))) if table.columns[i].unit == "s")
-        total += sum(float(row[time] or 0.0) for row in table.rows if row[text] in wanted)
-    return total
+def _shares_of_judged(results: Sequence[Result], context: Context, judged_ns: int) -> Callable[..., float]:
+    """A function of metric names (without ``_fraction``): their sum as a share of all judged time."""
+    lengths = {tuple(one.labels.items()): one.length_ns for one in context.windows}
+    sums: dict[str, float] = {}
+    for one in (metric for result in results for metric in result.metrics):
+        if one.unit == "fraction" and one.value is not None:
+            weight = lengths[tuple(one.labels.items())] / judged_ns
+            sums[one.name] = sums.get(one.name, 0.0) + one.value * weight
+    return lambda *names: min(sum(sums.get(f"{name}_fraction", 0.0) for name in names), 1.0)

@@ -1,4 +1,4 @@
-"""Device events that cannot be true, found before anything is counted.
+"""Events that cannot be true, found before anything is counted.
 
 Profilers write durations of hours, ends past the end of the recording and stamps from another day. Such an event is
 named and left out; one that is only unlikely is named and kept.
@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from diagtool.device_work import COLLECTIVE
-from diagtool.grouping import groups
+from diagtool.grouping import distinct, groups
 from diagtool.timeline import Timeline
 
 # A long event is held against others only where there are enough of them to say what is usual.
@@ -22,12 +22,16 @@ OVERRUN_OF_MEDIAN = 10
 DOMINANT_SHARE = 0.5
 _FEW = 0.05
 _STRAY_OF_SPAN = 1000
+_OUTLASTS = "outlasts everything else recorded"
 _STRAY_NS = 60 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A device event that is impossible, or only dominant: one event over half the window."""
+    """A device event that is impossible or dominant (over half the window), or a host call that is impossible.
+
+    ``device`` is -1 for a host call.
+    """
 
     name: str
     rank: int
@@ -39,7 +43,7 @@ class Suspect:
 
 
 def screen(timeline: Timeline) -> tuple[Timeline, tuple[Suspect, ...]]:
-    """The timeline without the device events that cannot be true, and every suspect with the reason."""
+    """The timeline without the events that cannot be true, and every suspect with the reason."""
     device = timeline.device
     excluded = np.zeros(len(device), np.bool_)
     suspects: list[Suspect] = []
@@ -47,8 +51,36 @@ def screen(timeline: Timeline) -> tuple[Timeline, tuple[Suspect, ...]]:
         for position, reason, out in _judge(device.take(rows), timeline, rank):
             row = int(rows[position])
             excluded[row] |= out
-            suspects.append(_suspect(device, row, rank, index, reason, out))
-    return (timeline.keep_device(~excluded) if excluded.any() else timeline), tuple(suspects)
+            suspects.append(_suspect(device, row, index, reason, out))
+    if excluded.any():
+        timeline = timeline.keep("device", ~excluded)
+    for table in ("host", "steps"):
+        beyond = _outlasting_calls(getattr(timeline, table), timeline)
+        if table == "host":
+            suspects += [_suspect(timeline.host, row, -1, _OUTLASTS) for row in np.flatnonzero(beyond).tolist()]
+        if beyond.any():
+            timeline = timeline.keep(table, ~beyond)
+    return timeline, tuple(suspects)
+
+
+def _outlasting_calls(calls: pd.DataFrame, timeline: Timeline) -> NDArray[np.bool_]:
+    """Host calls and marks a minute long that last ten times longer than everything shorter of their rank together."""
+    lengths = calls["end_ns"].to_numpy() - calls["start_ns"].to_numpy()
+    found: NDArray[np.bool_] = lengths > _STRAY_NS
+    if not found.any():
+        return found
+    ranks = calls["rank"].to_numpy()
+    for rank in distinct(ranks[found]):
+        spans = [
+            frame[["start_ns", "end_ns"]].to_numpy()[frame["rank"].to_numpy() == rank]
+            for frame in (timeline.host, timeline.device)
+        ]
+        starts, ends = np.concatenate(spans).T
+        short = ends - starts <= _STRAY_NS
+        span = int(ends[short].max() - starts[short].min()) if np.count_nonzero(short) >= MIN_EVENTS else None
+        here = ranks == rank
+        found[here] &= span is not None and lengths[here] > OVERRUN_OF_MEDIAN * (span or 0)
+    return found
 
 
 def by_device(timeline: Timeline) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
@@ -58,9 +90,9 @@ def by_device(timeline: Timeline) -> Iterator[tuple[int, int, NDArray[np.int64]]
         yield rank, index, rows
 
 
-def _suspect(device: pd.DataFrame, row: int, rank: int, index: int, reason: str, out: bool) -> Suspect:
-    start, end = (int(device[name].to_numpy()[row]) for name in ("start_ns", "end_ns"))
-    return Suspect(str(device["name"].iat[row]), rank, index, start, end - start, reason, out)
+def _suspect(frame: pd.DataFrame, row: int, device: int, reason: str, out: bool = True) -> Suspect:
+    rank, start, end = (int(frame[name].to_numpy()[row]) for name in ("rank", "start_ns", "end_ns"))
+    return Suspect(str(frame["name"].iat[row]), rank, device, start, end - start, reason, out)
 
 
 def _judge(group: pd.DataFrame, timeline: Timeline, rank: int) -> list[tuple[int, str, bool]]:
@@ -157,4 +189,4 @@ def _past_everything(starts: NDArray[np.int64], ends: NDArray[np.int64], host: p
     first = min(int(starts[~long].min()), int(host["start_ns"].min()) if len(host) else int(starts.min()))
     last = max(int(ends[~long].max()), int(host["end_ns"].max()) if len(host) else 0)
     outlasting = np.flatnonzero(long & (ends - last > last - first))
-    return [(int(position), "outlasts everything else recorded") for position in outlasting]
+    return [(int(position), _OUTLASTS) for position in outlasting]

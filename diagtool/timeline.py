@@ -1,7 +1,7 @@
 """Timeline: what happened and when, in one shape whatever file it came from.
 
-Frames with fixed columns, built by ``Timeline.build`` and joined by ``merge``. Times are integer nanoseconds since ``origin_ns``, exact;
--1 is an unknown id and NA an unknown value. No analysis may change a frame.
+Frames with fixed columns, built by ``Timeline.build`` and joined by ``merge``. Times are integer nanoseconds since
+``origin_ns``, exact; -1 is an unknown id and NA an unknown value. No analysis may change a frame.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ _SUMS = {
 COLUMNS: dict[str, dict[str, str]] = {
     # A call on a CPU thread; kind is op, launch, sync, copy, range, python or other.
     "host": {"rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "thread": _ID, "correlation": _ID},
-    # Work on a GPU, or on the CPU where it is the device; kind is kernel, copy or set. Where a source gives shared memory as one sum, as Kineto
-    # does, the sum stands in dynamic_smem and static_smem is NA.
+    # Work on a GPU, or on the CPU where it is the device; kind is kernel, copy or set. Where a source gives shared
+    # memory as one sum, as Kineto does, the sum stands in dynamic_smem and static_smem is NA.
     "device": {
         "rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "device": _ID, "stream": _ID,
         "correlation": _ID, "graph": _ID, "graph_node": _ID, "bytes": _COUNT, "blocks": _COUNT, "threads": _COUNT,
@@ -107,9 +107,10 @@ class Timeline:
         devices = tuple(replace(device, rank=rank) for device in self.devices)
         return replace(self, **frames, devices=devices, recording_ns=recording)
 
-    def keep_device(self, rows: np.ndarray[Any, Any]) -> "Timeline":
-        """The same timeline with only some rows of ``device``."""
-        return replace(self, device=self.device[rows].reset_index(drop=True))
+    def keep(self, table: str, rows: np.ndarray[Any, Any]) -> "Timeline":
+        """The same timeline with only some rows of a table."""
+        chosen: dict[str, Any] = {table: getattr(self, table)[rows].reset_index(drop=True)}
+        return replace(self, **chosen)
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """Every table by name."""

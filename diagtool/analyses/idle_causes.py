@@ -27,9 +27,16 @@ def _metrics(one: Split) -> list[Metric]:
     whole, labels = one.window.length_ns, one.window.labels
     reason = "" if whole else "undefined: the window has no length"
     shares = {f"idle.{name}_fraction": one.by_class[name] for name in CLASSES}
-    shares["idle.after_sync_fraction"] = one.after_sync_ns
-    metrics = [metric(name, fraction(ns, whole), labels, reason=reason) for name, ns in shares.items()]
-    return [*metrics, metric("window.outside_s", seconds(one.window.outside.total_ns), labels)]
+    shares |= {"idle.untraced_fraction": one.untraced_ns, "idle.after_sync_fraction": one.after_sync_ns}
+    known = {name: metric(name, fraction(ns, whole), labels, reason=reason) for name, ns in shares.items()}
+    if not one.starved_known:
+        missing = "missing: no step mark says how many requests were runnable"
+        known["idle.starved_fraction"] = metric("idle.starved_fraction", None, labels, reason=missing)
+    outside = seconds(one.window.outside.total_ns) if one.window.step_thread else None
+    return [
+        *known.values(),
+        metric("window.outside_s", outside, labels, reason="" if one.window.step_thread else "missing: no step marks"),
+    ]
 
 
 def _host_work(splits: Sequence[Split]) -> Table:
@@ -49,14 +56,13 @@ def _large_gaps(timeline: Timeline, splits: Sequence[Split]) -> Table:
             seconds(gap.length_ns),
             fraction(gap.length_ns, one.window.length_ns),
             gap.main,
-            name_of(timeline.host, gap.launch_row),
-            name_of(timeline.device, gap.event_row),
+            f"{name_of(timeline.host, gap.launch_row)} -> {name_of(timeline.device, gap.event_row)}",
         )
         for one in splits
         for gap in one.dominant_gaps
     ]
     columns = (
         Column("rank"), Column("device"), Column("at", "s"), Column("length", "s"), Column("share", "fraction"),
-        Column("mainly"), Column("ended by call"), Column("before"),
+        Column("mainly"), Column("ended by call -> work"),
     )  # fmt: skip
     return Table("large_gaps", "Single gaps over 10 % of the window", columns, tuple(rows))

@@ -1,12 +1,12 @@
 """What the idle split says about causes: one finding for each way the device was kept waiting."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from diagtool.analyses.idle_split import Gap, Split, longest_first, name_of, summed
 from diagtool.context import Context
-from diagtool.diagnosis import Evidence, Finding, Fix, Scalar, finding
+from diagtool.diagnosis import Evidence, Finding, Fix, finding
 from diagtool.grouping import distinct
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
@@ -22,14 +22,13 @@ def judge(timeline: Timeline, context: Context, splits: Sequence[Split]) -> tupl
 
 
 class _Judge:
-    """Findings from the idle splits of all devices: losses are means over devices, shares are of all judged time."""
+    """Findings from the idle splits of all devices: losses are those of the worst device, evidence is of all."""
 
     def __init__(self, timeline: Timeline, context: Context, splits: Sequence[Split]) -> None:
         self._timeline = timeline
         self._context = context
         self._splits = splits
         self._window_ns = sum(one.window.length_ns for one in splits)
-        self._judged_ns = sum(one.window.judged_ns for one in splits)
         self._inside = summed(one.host_ns for one in splits)
         self._outside = summed(one.outside_ns for one in splits)
         python = int(np.count_nonzero(timeline.host["kind"].to_numpy() == "python"))
@@ -66,33 +65,30 @@ class _Judge:
         self,
         cause: str,
         title: str,
-        lost_ns: int,
+        lost: Callable[[Split], int],
         evidence: Sequence[Evidence],
         fix: Sequence[Fix],
-        *,
-        where: Split,
         confidence: str = "high",
     ) -> Finding | None:
+        """A finding priced on the device that loses the largest share: ranks in lockstep wait for the slowest."""
+        worst = max(self._splits, key=lambda one: fraction(lost(one), one.window.judged_ns) or 0.0)
         return finding(
             cause,
             title,
-            lost_s=seconds(lost_ns) / len(self._splits),
-            lost_fraction=fraction(lost_ns, self._judged_ns) or 0.0,
+            lost_s=seconds(lost(worst)),
+            lost_fraction=fraction(lost(worst), worst.window.judged_ns) or 0.0,
             evidence=evidence,
             fix=fix,
             confidence=confidence,
-            where=_place(where),
+            where=worst.window.place,
         )
-
-    def _worst(self, loss: Callable[[Split], int]) -> Split:
-        return max(self._splits, key=loss)
 
     def _of_window(self, what: str, ns: int) -> Evidence:
         return Evidence(what, fraction(ns, self._window_ns), "fraction", "the window")
 
     def _host_bound(self) -> Finding | None:
         inside, outside = self._inside["host-bound"], self._outside.get("host-bound", 0)
-        launches = self._context.launches
+        launches = self._context.launches[np.concatenate([one.window.rows for one in self._splits])]
         evidence = [
             self._of_window("idle while the launching thread ran host code", inside),
             Evidence("device events", len(launches), "count"),
@@ -109,11 +105,10 @@ class _Judge:
         return self._finding(
             "host-bound",
             title,
-            inside + outside,
+            lambda one: one.host_ns["host-bound"] + one.outside_ns.get("host-bound", 0),
             evidence,
             self._host_fix(mostly_outside),
             confidence="medium" if self._python_calls else "high",
-            where=self._worst(lambda one: one.host_ns["host-bound"] + one.outside_ns.get("host-bound", 0)),
         )
 
     def _python_note(self) -> Finding | None:
@@ -141,18 +136,26 @@ class _Judge:
     def _host_fix(self, mostly_outside: bool) -> tuple[Fix, ...]:
         if mostly_outside:
             return (Fix("Prepare the next step's input while the device runs this one: another thread or process."),)
-        graphs = np.count_nonzero(self._context.graph_launched)
-        if graphs > len(self._context.graph_launched) / 2:
+        if self._mostly_graphs():
             return (Fix("The work is graph-launched already: shorten what the host runs between the graphs."),)
-        server = self._timeline.environment.get("server")
-        if server == "vllm":
-            return (Fix("Capture the step in a CUDA graph: start vLLM without --enforce-eager."),)
-        if server == "sglang":
-            return (Fix("Capture the step in a CUDA graph: start SGLang without --disable-cuda-graph."),)
-        return (
-            Fix("Capture the step in a CUDA graph.", 'torch.compile(model, mode="reduce-overhead")'),
-            Fix("Give the device more work per launch: larger batches, fused operators."),
-        )
+        return (*self._graph_fix(), Fix("Give the device more work per launch: larger batches, fused operators."))
+
+    def _launch_fix(self) -> tuple[Fix, ...]:
+        if self._mostly_graphs():
+            return (Fix("The work is graph-launched already: join small graphs, fuse the kernels inside them."),)
+        return (*self._graph_fix(), Fix("Fuse small kernels, or give each more work."))
+
+    def _mostly_graphs(self) -> bool:
+        return bool(2 * np.count_nonzero(self._context.graph_launched) > len(self._context.graph_launched))
+
+    def _graph_fix(self) -> tuple[Fix, ...]:
+        """How to launch a step with one call, in the flags of the server that made the trace."""
+        servers = {
+            "vllm": Fix("Capture the step in a CUDA graph: start vLLM without --enforce-eager."),
+            "sglang": Fix("Capture the step in a CUDA graph: start SGLang without --disable-cuda-graph."),
+        }
+        own = Fix("Capture the step in a CUDA graph.", 'torch.compile(model, mode="reduce-overhead")')
+        return (servers.get(str(self._timeline.environment.get("server")), own),)
 
     def _host_work(self, cause: str, title: str, fix: Sequence[Fix]) -> Finding | None:
         inside, outside = self._inside[cause], self._outside.get(cause, 0)
@@ -162,7 +165,6 @@ class _Judge:
         ]
         if cause == "warm-up":
             count, slow = (sum(one.slow_calls[i] for one in self._splits) for i in (0, 1))
-            inside += slow
             if count:
                 evidence.append(self._of_window(f"idle inside launch calls that loaded code ({count})", slow))
         if cause == "data-loading":
@@ -172,10 +174,13 @@ class _Judge:
             share = fraction(loading + outside, idle + outside_idle)
             evidence.append(Evidence("idle time inside the loader", share, "fraction", "all idle time"))
         slow_calls = cause == "warm-up"
-        where = self._worst(
-            lambda one: one.host_ns[cause] + one.outside_ns.get(cause, 0) + slow_calls * one.slow_calls[1]
+        return self._finding(
+            cause,
+            title,
+            lambda one: one.host_ns[cause] + one.outside_ns.get(cause, 0) + slow_calls * one.slow_calls[1],
+            evidence,
+            fix,
         )
-        return self._finding(cause, title, inside + outside, evidence, fix, where=where)
 
     def _outside_evidence(self, outside_ns: int) -> list[Evidence]:
         if not outside_ns:
@@ -197,31 +202,25 @@ class _Judge:
         if not kernel.any():
             return None
         lengths = (device["end_ns"].to_numpy() - device["start_ns"].to_numpy())[kernel]
-        calls = distinct(launches[kernel])
-        cost = host["end_ns"].to_numpy()[calls] - host["start_ns"].to_numpy()[calls]
+        calls, owner, count = np.unique(launches[kernel], return_inverse=True, return_counts=True)
+        # A graph launch pays for all of its kernels at once.
+        cost = ((host["end_ns"].to_numpy()[calls] - host["start_ns"].to_numpy()[calls]) / count)[owner]
         typical, call = float(np.median(lengths)), float(np.median(cost))
         small = typical < call
         return self._finding(
             "small-kernels" if small else "launch-bound",
-            "The typical kernel is shorter than the call that launches it, so the device waits for launches."
+            "The typical kernel is shorter than its launch, so the device waits for launches."
             if small
-            else "The device waits for launches: inside the calls, and until the work has reached it.",
-            inside + start_up,
+            else "The device waits for launches: inside the calls, and until the work has started.",
+            lambda one: one.by_class["launch"] - one.slow_calls[1] + one.start_up_ns,
             (
                 self._of_window("idle inside launch calls", inside),
                 self._of_window("idle until launched work started", start_up),
                 Evidence("median kernel", seconds(typical), "s"),
-                Evidence("median launch call", seconds(call), "s"),
+                Evidence("median launch cost of a kernel", seconds(call), "s"),
                 Evidence("launch calls", len(calls), "count"),
             ),
-            (
-                Fix(
-                    "Launch many kernels with one call: a CUDA graph.",
-                    'torch.compile(model, mode="reduce-overhead")',
-                ),
-                Fix("Fuse small kernels, or give each more work."),
-            ),
-            where=self._worst(lambda one: one.by_class["launch"] + one.start_up_ns),
+            self._launch_fix(),
         )
 
     def _sync_stall(self) -> Finding | None:
@@ -231,7 +230,7 @@ class _Judge:
         return self._finding(
             "sync-stall",
             "The host waits until the device has drained; the device is idle until the host has launched again.",
-            inside + outside,
+            lambda one: one.after_sync_ns + one.outside_ns.get("sync", 0),
             (
                 self._of_window("idle that began inside a blocking call", inside),
                 *self._outside_evidence(outside),
@@ -242,7 +241,6 @@ class _Judge:
                 Fix("Copy results with non_blocking=True and look at them one step later."),
             ),
             confidence="medium",
-            where=self._worst(lambda one: one.after_sync_ns + one.outside_ns.get("sync", 0)),
         )
 
     def _dependency_wait(self) -> Finding | None:
@@ -250,54 +248,55 @@ class _Judge:
         return self._finding(
             "dependency-wait",
             "Launched work waits on the device: for an event, another stream or a peer.",
-            lost,
+            lambda one: one.queue_wait_ns,
             (self._of_window("idle between a launch's return and its start", lost),),
             (Fix("Look at what the stream waits for: cross-stream events, collectives of a late rank."),),
             confidence="medium",
-            where=self._worst(lambda one: one.queue_wait_ns),
         )
 
     def _untraced_gaps(self) -> list[Finding | None]:
         """Single gaps after a plain launch, too long for any wait that the trace explains."""
-        return [
-            self._finding(
-                "untraced-work",
-                "One gap follows a launch that had returned: the profiler did not record what ran or what was awaited.",
-                gap.parts["queue"],
-                (
-                    Evidence("the gap", seconds(gap.length_ns), "s"),
-                    Evidence("this gap", fraction(gap.length_ns, one.window.length_ns), "fraction", "the window"),
-                    Evidence("the call before it", name_of(self._timeline.host, gap.launch_row)),
-                    Evidence("the work after it", name_of(self._timeline.device, gap.event_row)),
-                    Evidence("busy without the gap", _busy_without(one, gap), "fraction", "the window without it"),
+        return [self._untraced_gap(one, gap) for one in self._splits for gap in one.untraced_gaps]
+
+    def _untraced_gap(self, one: Split, gap: Gap) -> Finding | None:
+        busy = fraction(one.window.length_ns - one.idle_ns, one.window.length_ns - gap.length_ns)
+        hip = any(str(key).startswith("hip") for key in self._timeline.environment)
+        return self._finding(
+            "untraced-work",
+            "One gap follows a launch that had returned: the profiler did not record what ran or what was awaited.",
+            lambda other: gap.parts["queue"] if other is one else 0,
+            (
+                Evidence("length of the gap", seconds(gap.length_ns), "s"),
+                Evidence("the gap", fraction(gap.length_ns, one.window.length_ns), "fraction", "the window"),
+                Evidence("the call before it", name_of(self._timeline.host, gap.launch_row)),
+                Evidence("the work after it", name_of(self._timeline.device, gap.event_row)),
+                Evidence("busy", busy, "fraction", "the window without the gap"),
+            ),
+            (
+                Fix(
+                    "Look for lazy module loading, another process on the device, or work the profiler cannot see; "
+                    "warm up before recording.",
+                    "" if hip else "CUDA_MODULE_LOADING=EAGER",
                 ),
-                (Fix("Look for lazy module loading, another process on the device, or work the profiler cannot see; "
-                     "warm up before recording.", "CUDA_MODULE_LOADING=EAGER"),),
-                confidence="medium",
-                where=one,
-            )
-            for one in self._splits
-            for gap in one.untraced_gaps
-        ]  # fmt: skip
+            ),
+            confidence="medium",
+        )
 
     def _graph_holes(self) -> list[Finding | None]:
         count = sum(one.graph_holes[0] for one in self._splits)
         lost = sum(one.graph_holes[1] for one in self._splits)
-        longest = max((gap.parts["graph"] for one in self._splits for gap in one.gaps), default=0)
         evidence = (
             self._of_window("idle between a graph launch and its first recorded node", lost),
             Evidence("such holes", count, "count"),
-            Evidence("longest hole", seconds(longest), "s"),
-        )  # fmt: skip
-        where = self._worst(lambda one: one.graph_holes[1])
+            Evidence("longest hole", seconds(max(one.graph_holes[2] for one in self._splits)), "s"),
+        )
         hole = self._finding(
             "untraced-work",
             "Graphs were launched, and for long stretches none of their nodes was recorded.",
-            lost,
+            lambda one: one.graph_holes[1],
             evidence,
-            (Fix("Record graph nodes: update CUPTI, or profile the same step without graphs once."),),
+            (Fix("Record graph nodes: update the profiler's library, or profile the same step without graphs once."),),
             confidence="medium",
-            where=where,
         )
         if hole is None:
             return []
@@ -308,7 +307,7 @@ class _Judge:
             lost_fraction=0.0,
             evidence=evidence,
             fix=(Fix("Do not read the idle share of these stretches as idle time."),),
-            where=_place(where),
+            where=hole.where,
             severity_at_least="info",
         )
         return [hole, note]
@@ -318,17 +317,7 @@ class _Judge:
         return self._finding(
             "starved",
             "No request was runnable: the engine had nothing to do.",
-            lost,
+            lambda one: one.by_class["starved"],
             (self._of_window("idle with no runnable request", lost),),
             (Fix("Send more load, or serve the same load with fewer devices."),),
-            where=self._worst(lambda one: one.by_class["starved"]),
         )
-
-
-def _place(one: Split) -> Mapping[str, Scalar]:
-    return {"rank": one.window.rank, "device": one.window.device}
-
-
-def _busy_without(one: Split, gap: Gap) -> float | None:
-    busy = one.window.length_ns - one.idle_ns
-    return fraction(busy, one.window.length_ns - gap.length_ns)

@@ -28,8 +28,8 @@ CLASSES = ("starved", "sync", "host", "launch", "queue", "graph", "unknown")
 # Work that is issued to an idle device starts within a few microseconds; what waits longer waits for something.
 START_UP_NS = 20_000
 # A launch call takes a few microseconds. One that keeps the device idle this long, and this many times longer than
-# the usual call, loads or compiles code.
-SLOW_CALL_NS, SLOW_CALL_TIMES = 500_000, 20
+# the usual call of its name, loads or compiles code.
+SLOW_CALL_NS, SLOW_CALL_TIMES, SLOW_CALL_OF = 500_000, 20, 3
 # A single gap over this share of the window is named on its own, and the rest is also reported without it.
 DOMINANT_SHARE = 0.10
 
@@ -63,9 +63,10 @@ class Split:
     ``by_name``, ``outside_by_name``: the same by the deepest call that ran (empty name: no recorded call);
     ``host_bound_by_name``: the part of both that no known kind of host work claims.
     ``loader_ns``: all idle time inside a data loader.
-    ``graph_holes``: (count, ns) of waits after a graph launch that its start-up does not explain.
-    ``start_up_ns``: the part of class queue in which work launched to an idle device starts, within START_UP_NS;
-    ``queue_wait_ns``: the rest of class queue without the ``untraced_gaps``.
+    ``graph_holes``: (count, ns, longest ns) of waits after a graph launch that its start-up does not explain.
+    ``start_up_ns``, ``queue_wait_ns``, ``untraced_ns``: class queue split into pieces within START_UP_NS, which every
+    launch costs, longer ones, and single dominant gaps (``untraced_gaps``).
+    ``starved_known``: whether the step marks say how many requests were runnable.
     ``slow_calls``: (count, ns) of idle time inside launch calls that load code.
     ``gaps``: the longest idle intervals, longest first.
     """
@@ -79,7 +80,9 @@ class Split:
     outside_by_name: Mapping[str, int]
     host_bound_by_name: Mapping[str, int]
     loader_ns: int
-    graph_holes: tuple[int, int]
+    graph_holes: tuple[int, int, int]
+    untraced_ns: int
+    starved_known: bool
     queue_wait_ns: int
     start_up_ns: int
     slow_calls: tuple[int, int]
@@ -157,9 +160,9 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
     parts = _parts(context, cuts, starved, before)
     length, queue = cuts.b - cuts.a, parts["queue"]
     untraced = (length > DOMINANT_SHARE * window.length_ns) & (queue > START_UP_NS) & (queue * 2 > length)
-    starting = ~untraced & (queue <= START_UP_NS) & (cuts.call_end > cuts.a)
+    starting = ~untraced & (queue <= START_UP_NS)
     holes = parts["graph"][parts["graph"] > START_UP_NS]
-    slow = parts["launch"][parts["launch"] > _slow_call(timeline, context, window)]
+    slow = parts["launch"][_slow(timeline, context, window, cuts, parts["launch"])]
     outside_ns, outside_by_name, outside_bound = _outside(window, thread)
     return Split(
         window=window,
@@ -171,7 +174,9 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
         outside_by_name=outside_by_name,
         host_bound_by_name=summed([*before.host_bound_names, outside_bound]),
         loader_ns=intervals.intersect(Intervals(cuts.a, cuts.b), before.loading).total_ns,
-        graph_holes=(len(holes), int(holes.sum())),
+        graph_holes=(len(holes), int(holes.sum()), int(holes.max(initial=0))),
+        untraced_ns=int(queue[untraced].sum()),
+        starved_known=_knows_starved(timeline, window),
         queue_wait_ns=int(queue[~untraced & ~starting].sum()),
         start_up_ns=int(queue[starting].sum()),
         slow_calls=(len(slow), int(slow.sum())),
@@ -231,14 +236,21 @@ def _parts(context: Context, cuts: _Cuts, starved: Intervals, before: _Before) -
     }
 
 
-def _slow_call(timeline: Timeline, context: Context, window: DeviceWindow) -> float:
-    """From which length on idle time inside a launch call is not the call's usual cost."""
+def _slow(timeline: Timeline, context: Context, window: DeviceWindow, cuts: _Cuts, inside: Ns) -> NDArray[np.bool_]:
+    """Which idle intervals lie inside a launch call that takes far longer than others of its name."""
+    host = timeline.host
     calls = context.launches[window.rows]
     calls = distinct(calls[calls != NO_LAUNCH])
     if not len(calls):
-        return SLOW_CALL_NS
-    usual = np.median(timeline.host["end_ns"].to_numpy()[calls] - timeline.host["start_ns"].to_numpy()[calls])
-    return max(float(usual) * SLOW_CALL_TIMES, SLOW_CALL_NS)
+        return np.zeros(len(inside), np.bool_)
+    lengths = host["end_ns"].to_numpy()[calls] - host["start_ns"].to_numpy()[calls]
+    names = host["name"].cat.codes.to_numpy().astype(np.int64)
+    usual = {int(code): float(np.median(lengths[names[calls] == code])) for code in distinct(names[calls])
+             if np.count_nonzero(names[calls] == code) >= SLOW_CALL_OF}  # fmt: skip
+    limits = {code: max(length * SLOW_CALL_TIMES, SLOW_CALL_NS) for code, length in usual.items()}
+    limit = np.array([limits.get(int(names[row]), np.inf) if row != NO_LAUNCH else np.inf for row in cuts.launch])
+    slow: NDArray[np.bool_] = inside > limit
+    return slow
 
 
 def _ended_by(
@@ -274,6 +286,11 @@ def _by_thread(timeline: Timeline, window: DeviceWindow, cuts: _Cuts) -> Iterato
         keys = [np.concatenate((key, np.full(len(trailing), own))) for key, own in zip(keys, owner, strict=True)]
     for (rank, process, thread), found in groups(*keys):
         yield (rank, process, thread), np.sort(rows[found])
+
+
+def _knows_starved(timeline: Timeline, window: DeviceWindow) -> bool:
+    steps = timeline.steps.loc[timeline.steps["rank"] == window.rank]
+    return bool((steps["running"].notna() & steps["waiting"].notna()).any())
 
 
 def _starved(timeline: Timeline, window: DeviceWindow) -> Intervals:

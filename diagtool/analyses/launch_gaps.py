@@ -21,7 +21,9 @@ def run(timeline: Timeline, context: Context) -> Result:
 def _metrics(timeline: Timeline, context: Context, window: DeviceWindow) -> list[Metric]:
     gaps, overlaps = stream_gaps(timeline, window)
     intervals, delays = _launch_times(timeline, context, window)
-    no_gap = "" if len(gaps) else "too-few-samples: no stream has two kernels"
+    streams = (timeline.device["stream"].to_numpy()[window.rows] >= 0).any()
+    no_stream = "" if streams else "missing: device events state no stream"
+    no_gap = "" if len(gaps) else no_stream or "too-few-samples: no stream has two kernels"
     no_launch = "" if len(delays) else "missing: no device event has its launch in the trace"
     no_interval = "" if len(intervals) else no_launch or "too-few-samples: no thread has two launch calls"
     labels = window.labels
@@ -29,7 +31,7 @@ def _metrics(timeline: Timeline, context: Context, window: DeviceWindow) -> list
         metric("launch.gap_p50_s", _percentile(gaps, 50), labels, reason=no_gap),
         metric("launch.gap_p95_s", _percentile(gaps, 95), labels, reason=no_gap),
         metric("launch.gap_max_s", _percentile(gaps, 100), labels, reason=no_gap),
-        metric("launch.overlaps", overlaps, labels),
+        metric("launch.overlaps", overlaps if streams else None, labels, reason=no_stream),
         metric("launch.interval_p50_s", _percentile(intervals, 50), labels, reason=no_interval),
         metric("launch.delay_p50_s", _percentile(delays, 50), labels, reason=no_launch),
     ]  # fmt: skip

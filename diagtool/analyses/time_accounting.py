@@ -37,6 +37,11 @@ class Account:
         return sum(self.copies.values())
 
     @property
+    def bus_ns(self) -> int:
+        """Time in which only copies and sets run, and one of them crosses a bus."""
+        return sum(self.copies[kind] for kind in BUS_COPIES)
+
+    @property
     def idle_ns(self) -> int:
         """Time in which nothing runs."""
         return self.window.length_ns - self.busy_ns
@@ -72,10 +77,14 @@ def _metrics(item: Account) -> list[Metric]:
         "time.compute_fraction": item.compute_ns,
         "time.communication_fraction": item.communication_ns,
         "time.copy_fraction": item.copy_ns,
+        "copy.exposed_fraction": item.bus_ns,
         "time.idle_fraction": item.idle_ns,
     }
     reason = "" if whole else "undefined: the window has no length"
-    return [metric(name, fraction(ns, whole), labels, reason=reason) for name, ns in shares.items()]
+    return [
+        metric("window.length_s", seconds(whole), labels),
+        *(metric(name, fraction(ns, whole), labels, reason=reason) for name, ns in shares.items()),
+    ]
 
 
 def _table(accounts: Sequence[Account]) -> Table:
@@ -100,51 +109,45 @@ def _table(accounts: Sequence[Account]) -> Table:
 
 
 def _communication(accounts: Sequence[Account]) -> Finding | None:
+    worst = max(accounts, key=lambda item: _judged_share(item, item.communication_ns))
     lost = sum(item.communication_ns for item in accounts)
-    worst = max(accounts, key=lambda item: item.communication_ns)
     return finding(
         "exposed-communication",
         "Collectives run while nothing else does: they are not hidden behind compute.",
-        lost_s=_mean_s(accounts, lost),
-        lost_fraction=_judged_share(accounts, lost),
-        evidence=(
-            Evidence("collectives alone on the device", _share(accounts, lost), "fraction", "the window"),
-            Evidence("on the device with the most", seconds(worst.communication_ns), "s", "its window"),
-        ),
+        lost_s=seconds(worst.communication_ns),
+        lost_fraction=_judged_share(worst, worst.communication_ns),
+        evidence=(Evidence("collectives alone on the device", _share(accounts, lost), "fraction", "the window"),),
         fix=(
             Fix("Overlap collectives with independent compute: a second stream, bucketed or chunked reduction."),
             Fix("When one rank arrives late the others wait inside the collective: diagnose all ranks together."),
         ),
-        where={"rank": worst.window.rank, "device": worst.window.device},
+        where=worst.window.place,
     )
 
 
 def _copies(timeline: Timeline, context: Context, accounts: Sequence[Account]) -> Finding | None:
-    bus = {kind: sum(item.copies[kind] for item in accounts) for kind in BUS_COPIES}
-    lost = sum(bus.values())
-    worst = max(accounts, key=lambda item: sum(item.copies[kind] for kind in BUS_COPIES))
+    worst = max(accounts, key=lambda item: _judged_share(item, item.bus_ns))
+    shares = {kind: _share(accounts, sum(item.copies[kind] for item in accounts)) for kind in BUS_COPIES}
+    pageable = _pageable(timeline, np.flatnonzero(np.isin(context.work, BUS_COPIES)))
     return finding(
         "exposed-copy",
         "Copies over a bus run while no kernel does.",
-        lost_s=_mean_s(accounts, lost),
-        lost_fraction=_judged_share(accounts, lost),
+        lost_s=seconds(worst.bus_ns),
+        lost_fraction=_judged_share(worst, worst.bus_ns),
         evidence=tuple(
             item
-            for kind, ns in bus.items()
-            if ns
+            for kind, share in shares.items()
+            if share
             for item in (
-                Evidence(f"{kind} copies alone on the device", _share(accounts, ns), "fraction", "the window"),
+                Evidence(f"{kind} copies alone on the device", share, "fraction", "the window"),
                 *_transfers(timeline, context, kind),
             )
         ),
         fix=(
             Fix("Keep the data on the device, or copy the next piece on a second stream while kernels run."),
-            Fix(
-                "Copy from pinned memory, asynchronously.",
-                "tensor.pin_memory().to(device, non_blocking=True)",
-            ),
+            *([_PIN] if pageable else []),
         ),
-        where={"rank": worst.window.rank, "device": worst.window.device},
+        where=worst.window.place,
     )
 
 
@@ -157,20 +160,21 @@ def _transfers(timeline: Timeline, context: Context, kind: str) -> Iterator[Evid
         total = int(size.sum())
         yield Evidence(f"{kind} copied", total, "bytes")
         yield Evidence(f"{kind} rate while copying", total / seconds(int(length.sum())), "bytes/s")
-    yield Evidence(f"{kind} copies of pageable memory", _pageable(timeline, rows), "count", f"{len(rows)} copies")
+    pageable = _pageable(timeline, rows)
+    if pageable is not None:
+        yield Evidence(f"of {len(rows)} {kind} copies touch pageable memory", pageable, "count")
 
 
-def _pageable(timeline: Timeline, rows: NDArray[np.int64]) -> int:
-    return int(timeline.device["name"].take(rows).astype(str).str.contains("Pageable").sum())
+def _pageable(timeline: Timeline, rows: NDArray[np.int64]) -> int | None:
+    """How many copies touch pageable memory; None where the profiler does not say."""
+    names = timeline.device["name"].take(rows).astype(str)
+    if not names.str.contains("Pageable|Pinned").any():
+        return None
+    return int(names.str.contains("Pageable").sum())
 
 
-def _mean_s(accounts: Sequence[Account], lost_ns: int) -> float:
-    """Mean over devices, so that ranks in lockstep count once."""
-    return seconds(lost_ns) / len(accounts)
-
-
-def _judged_share(accounts: Sequence[Account], lost_ns: int) -> float:
-    return fraction(lost_ns, sum(item.window.judged_ns for item in accounts)) or 0.0
+def _judged_share(item: Account, lost_ns: int) -> float:
+    return fraction(lost_ns, item.window.judged_ns) or 0.0
 
 
 def _share(accounts: Sequence[Account], ns: int) -> float | None:

@@ -13,8 +13,10 @@ _MOST_SUSPECTS = 20
 def run(timeline: Timeline, context: Context) -> Result:
     """Counts of lost and impossible events, and one finding for each kind of doubt."""
     excluded = sum(suspect.excluded for suspect in context.suspects)
+    cut = any(loss.unit == "file" for loss in timeline.source.lost)
+    lost = None if cut else sum(loss.count for loss in timeline.source.lost)
     metrics = [
-        metric("trace.lost_events", sum(loss.count for loss in timeline.source.lost if loss.unit == "event")),
+        metric("trace.lost_events", lost, reason="unknown: a file is cut or damaged" if cut else ""),
         metric("trace.impossible_events", excluded),
     ]
     for window in context.windows:
@@ -56,11 +58,11 @@ def _impossible(context: Context) -> Finding | None:
     longest = max(found, key=lambda suspect: suspect.duration_ns)
     return finding(
         "trace-integrity",
-        f"{plural(len(found), 'device event')} cannot be true and {'is' if len(found) == 1 else 'are'} left out.",
+        f"{plural(len(found), 'event')} cannot be true and {'is' if len(found) == 1 else 'are'} left out.",
         lost_s=0.0,
         lost_fraction=0.0,
         evidence=[
-            Evidence(f"{longest.name} {longest.reason}: its duration", seconds(longest.duration_ns), "s"),
+            Evidence(f"duration of {longest.name}, which {longest.reason}", seconds(longest.duration_ns), "s"),
             Evidence("left out", len(found), "count"),
         ],
         fix=(Fix("Update the profiler (CUPTI, roctracer), or record a shorter window."),),
@@ -75,7 +77,7 @@ def _dominant(context: Context) -> Finding | None:
         return None
     return finding(
         "trace-integrity",
-        "One device event is over half of the window. It may be real; look before you believe the shares.",
+        f"{plural(len(found), 'device event')} of over half of the window: it may be real, but look at it first.",
         lost_s=0.0,
         lost_fraction=0.0,
         evidence=[Evidence(suspect.name, seconds(suspect.duration_ns), "s", "one event") for suspect in found],

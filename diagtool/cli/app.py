@@ -1,6 +1,5 @@
 """The typer application and ``main``, which turns errors into exit codes."""
 
-import os
 import sys
 import traceback
 from typing import Annotated
@@ -51,10 +50,6 @@ def main() -> None:
         if error.hint:
             typer.echo(f"hint: {error.hint}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has seen enough. Python would complain when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.DONE)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except Exception:

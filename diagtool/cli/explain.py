@@ -16,7 +16,7 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             help="A cause, metric, analysis or error; none lists them all.",
             autocompletion=_complete,
         ),

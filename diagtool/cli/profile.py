@@ -1,5 +1,6 @@
 """``diagtool profile``: diagnose a trace."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ WINDOW_HELP = "What shares refer to: device (first to last device event) or step
 def profile(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TARGET...", help="A trace (.json, .json.gz), several, or a directory of rank traces."),
+        typer.Argument(metavar="TARGET", help="A trace (.json, .json.gz), several, or a directory of rank traces."),
     ] = None,
     window: Annotated[str | None, typer.Option("--window", metavar="KIND", help=WINDOW_HELP)] = None,
     outputs: Annotated[
@@ -32,7 +33,6 @@ def profile(
 ) -> None:
     """Say where the time of a trace went, why, and what to change."""
     from diagtool import config, reports
-    from diagtool.redaction import redact as redacted
     from diagtool.units import nearest
     from diagtool.workflows.targets import diagnose_targets
 
@@ -46,13 +46,17 @@ def profile(
     if not any(output.path == reports.STDOUT for output in wanted):
         wanted = [*reports.parse_outputs(["-"]), *wanted]
     with _progress(not quiet and not as_json) as on_progress:
-        diagnosis = diagnose_targets(targets, window=kind, on_progress=on_progress)
-    if redact if redact is not None else settings.redact:
-        diagnosis = redacted(diagnosis)
-    for path in reports.write(diagnosis, wanted):
-        if not quiet:
-            typer.echo(f"Wrote {Path(path)}", err=True)
-    sys.stdout.flush()
+        hidden = settings.redact if redact is None else redact
+        diagnosis = diagnose_targets(targets, window=kind, redacted=hidden, on_progress=on_progress)
+    try:
+        written = reports.write(diagnosis, wanted)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    for path in written if not quiet else ():
+        typer.echo(f"Wrote {Path(path)}", err=True)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
+from diagtool.diagnosis import Loss
 from diagtool.errors import DiagtoolError, UnreadableInput, UnsupportedFormat
 from diagtool.readers import foreign, kineto
 from diagtool.readers.files import HEAD_BYTES, Progress, contains, head
@@ -57,7 +58,7 @@ def assign_ranks(parts: Sequence[Timeline]) -> list[Timeline]:
     stated = [_stated_rank(part) for part in parts]
     labelled: list[Timeline] = []
     taken: dict[int, list[Timeline]] = {}
-    relabelled = []
+    notes: list[str] = []
     for part, rank in sorted(zip(parts, stated, strict=True), key=lambda pair: pair[1] < 0):
         half_of = next(
             (
@@ -70,14 +71,18 @@ def assign_ranks(parts: Sequence[Timeline]) -> list[Timeline]:
         free = next(number for number in range(len(parts) + len(taken) + 1) if number not in {*taken, *stated})
         label = half_of if half_of is not None else rank if rank >= 0 and rank not in taken else free
         if rank >= 0 and label != rank:
-            relabelled.append(f"{_file(part)} states rank {rank} as another does: labelled {label}")
+            notes.append(f"{_file(part)} states rank {rank} as another does: labelled {label}")
         taken.setdefault(label, []).append(part)
         labelled.append(part.with_ranks(label))
-    return [_with_notes(labelled[0], relabelled), *labelled[1:]]
+    worked = {label for label, members in taken.items() if any(len(part.device) for part in members)}
+    if worked:
+        notes += [f"rank {label}: no device events" for label in sorted(taken) if label not in worked]
+    return [_with_notes(labelled[0], notes), *labelled[1:]]
 
 
-def _with_notes(part: Timeline, notes: Sequence[str]) -> Timeline:
-    return replace(part, source=replace(part.source, notes=(*part.source.notes, *notes)))
+def _with_notes(part: Timeline, notes: Sequence[str], lost: Sequence[Loss] = ()) -> Timeline:
+    source = replace(part.source, notes=(*part.source.notes, *notes), lost=(*part.source.lost, *lost))
+    return replace(part, source=source)
 
 
 def _read_file(path: Path, on_progress: Progress | None) -> Timeline:
@@ -85,17 +90,22 @@ def _read_file(path: Path, on_progress: Progress | None) -> Timeline:
 
 
 def _read_directory(folder: Path, on_progress: Progress | None) -> list[Timeline]:
-    parts, passed_over = [], []
+    parts, foreign_files, broken = [], [], []
     for path in sorted(item for item in folder.iterdir() if item.is_file()):
         try:
             parts.append(_read_file(path, on_progress))
-        except (UnsupportedFormat, UnreadableInput) as error:
-            passed_over.append((path, error))
+        except UnsupportedFormat as error:
+            foreign_files.append((path, error))
+        except UnreadableInput as error:
+            broken.append((path, error))
     if not parts:
-        raise _nothing_in(folder, passed_over)
-    if passed_over:
-        names = listing([path.name for path, _ in passed_over])
-        parts[0] = _with_notes(parts[0], [f"{plural(len(passed_over), 'file')} passed over, no trace: {names}"])
+        raise _nothing_in(folder, [*foreign_files, *broken])
+    notes = []
+    if foreign_files:
+        names = listing([path.name for path, _ in foreign_files])
+        notes.append(f"{plural(len(foreign_files), 'file')} passed over, no trace: {names}")
+    lost = [Loss("file that could not be read", 1, f"{path.name}: {error.message}", "file") for path, error in broken]
+    parts[0] = _with_notes(parts[0], notes, lost)
     return parts
 
 

@@ -277,7 +277,9 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
     others = starts[~zero]
     distance, span = int(np.abs(others).min()), int(others.max() - others.min())
     empty = zero & (rows["end_ns"] == 0)
-    if np.count_nonzero(empty) > 1:  # a lost record has neither a time nor a length, a real one has one of them
+    if (
+        np.count_nonzero(empty) > 1 and distance > NS_PER_S
+    ):  # a lost record has neither a time nor a length, a real one has one of them
         zero = empty
     elif distance <= max(_STRAY_OF_SPAN * span, _STRAY_NS):
         zero = np.zeros(len(starts), np.bool_)

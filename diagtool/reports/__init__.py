@@ -53,15 +53,17 @@ def parse_outputs(texts: Sequence[str], *, force: bool = False, inputs: Sequence
     outputs = [_parse(text) for text in texts]
     if sum(output.path == STDOUT for output in outputs) > 1:
         raise UsageError("two reports cannot share stdout", "write one of them to a file")
-    paths = [output.path for output in outputs if output.path != STDOUT]
-    for path in map(Path, paths):
-        if paths.count(str(path)) > 1:
-            raise UsageError(f"two reports would be written to {path}")
+    paths = [Path(output.path) for output in outputs if output.path != STDOUT]
+    resolved = [path.resolve() for path in paths]
+    given = {Path(name).resolve() for name in inputs}
+    for path, real in zip(paths, resolved, strict=True):
+        if resolved.count(real) > 1:
+            raise UsageError(f"two reports would be written to {path}", "give each a file of its own")
         if path.is_dir():
             raise UsageError(f"{path} is a directory", f"name a file in it: {path / 'diagnosis.json'}")
         if not path.parent.is_dir():
             raise UsageError(f"no such directory: {path.parent}", "create it first")
-        if path.exists() and any(Path(name).exists() and path.samefile(name) for name in inputs):
+        if path.is_file() and given & {real, real.parent}:
             raise UsageError(f"{path} is the input", "write the report to another file")
         if path.is_file() and not force:
             raise UsageError(f"{path} exists", "give --force to replace it, or another name")

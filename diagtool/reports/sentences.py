@@ -17,7 +17,8 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     device, it = ("The devices are", "them") if many else ("The device is", "it")
     idle = f"{device} idle {percent_text(1 - busy)} of the window"
     if diagnosis.healthy:
-        return [f"{device} busy {percent_text(busy)} of the window and nothing costs 5 % of it: healthy."]
+        words = "as far as the trace can be believed" if diagnosis.doubted else "healthy"
+        return [f"{device} busy {percent_text(busy)} of the window and nothing costs 5 % of it: {words}."]
     share = percent_text(bound.share)
     sentences = {
         "host": f"{idle}: the host cannot feed {it}.",
@@ -30,10 +31,10 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     first = sentences.get(bound.resource, f"{device} busy {percent_text(busy)} of the window.")
     if bound.resource == "unknown" and bound.reason.startswith("the device is idle"):
         first = f"{idle}, and the trace does not show why."
-    if bound.resource == "host" and window.outside_s > window.seconds:
+    if bound.resource == "host" and window.judged_outside_s > window.seconds:
         first = (
             f"{device} busy {percent_text(busy)} of the window of {duration_text(window.seconds)}, but "
-            f"{duration_text(window.outside_s)} of the step pass on the host outside it."
+            f"{duration_text(window.judged_outside_s)} of the step pass on the host outside it."
         )
     costliest = next((f for f in diagnosis.findings if f.lost_s), None)
     if costliest is None:

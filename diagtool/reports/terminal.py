@@ -22,9 +22,13 @@ _BAR = 30
 _MOST_FINDINGS, _MOST_EVIDENCE = 8, 6
 _MOST_ROWS = 8
 _MOST_DEVICES = 16
+_CLASS_COLUMNS = (("comp.", 5), ("comm.", 5), ("copy", 5), ("idle", 5))
+_CAUSE_COLUMNS = (("host", 7), ("launch", 6), ("sync", 5), ("queue", 5), ("other", 5))
 _HOST_CAUSES = ("host-bound", "data-loading", "warm-up", "allocator-churn")
 _LEAST_UNKNOWN = 0.005
 _SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+# Between a number and its unit, so that a line does not break there.
+_KEEP = "\N{NO-BREAK SPACE}"
 _PLAIN = str.maketrans({"·": "-", "…": "~"})
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
@@ -73,17 +77,12 @@ def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
     if accounting is not None:
         yield Text("")
         yield from _accounting(diagnosis, accounting, width, drawing)
-    if diagnosis.findings:
+    if diagnosis.findings and not (diagnosis.healthy and not diagnosis.doubted):
         yield Text("")
         yield from _findings(diagnosis, width)
     if not diagnosis.healthy:
-        host_waits = any(finding.cause in _HOST_CAUSES for finding in diagnosis.findings)
-        for name in ("large_gaps", "host_work", "suspects"):
-            table = diagnosis.table(name)
-            if table is not None and (host_waits or name != "host_work"):
-                yield Text("")
-                yield from _table(table, width)
-    unknown = list(_unknown(diagnosis))
+        yield from _tables(diagnosis, width)
+    unknown = list(_read(diagnosis) if diagnosis.healthy else (*_read(diagnosis), *_unknown(diagnosis)))
     if unknown:
         yield Text("")
         yield Text("Not known", style="bold")
@@ -91,6 +90,15 @@ def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
             yield from _wrapped(sentence, width, indent="  ")
     yield Text("")
     yield from _wrapped(_next(diagnosis), width, style="dim")
+
+
+def _tables(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
+    host_waits = any(finding.cause in _HOST_CAUSES for finding in diagnosis.findings)
+    for name in ("large_gaps", "host_work", "suspects"):
+        table = diagnosis.table(name)
+        if table is not None and (host_waits or name != "host_work"):
+            yield Text("")
+            yield from _table(table, width)
 
 
 def _header(diagnosis: Diagnosis, width: int) -> str:
@@ -116,7 +124,7 @@ def _fit(parts: Sequence[str], width: int) -> str:
 def _wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterator[Text]:
     clean = _UNPRINTABLE.sub(" ", text)
     for line in textwrap.wrap(clean, width, initial_indent=indent, subsequent_indent=indent) or [""]:
-        yield Text(line, style=style)
+        yield Text(line.replace(_KEEP, " "), style=style)
 
 
 def _accounting(diagnosis: Diagnosis, table: Table, width: int, drawing: bool) -> Iterator[Text]:
@@ -132,7 +140,9 @@ def _accounting(diagnosis: Diagnosis, table: Table, width: int, drawing: bool) -
         yield from _wrapped(_launches(diagnosis), width, indent="    ")
         yield from _outside(diagnosis, width)
         return
-    yield Text("  rank device     window   compute     comm.      copy      idle  idle: host")
+    yield Text(f"{'':20}{'% of the window':<24}  idle by cause", style="dim")
+    heads = " ".join(f"{name:>{size}}" for name, size in (*_CLASS_COLUMNS, *_CAUSE_COLUMNS))
+    yield Text(f"  rank dev    window {heads}", style="dim")
     for key in devices[:_MOST_DEVICES]:
         yield Text(_device_row(diagnosis, table, key))
     if len(devices) > _MOST_DEVICES:
@@ -154,7 +164,7 @@ def _idle_split(diagnosis: Diagnosis) -> str:
     for name in ("host", "launch", "sync", "queue", "graph", "starved", "unknown"):
         values = diagnosis.metrics(f"idle.{name}_fraction")
         if values and values[0].value:
-            parts.append(f"{name} {percent_text(values[0].value)}")
+            parts.append(f"{name}{_KEEP}{percent_text(values[0].value).replace(' ', _KEEP)}")
     return ", ".join(parts)
 
 
@@ -164,8 +174,8 @@ def _launches(diagnosis: Diagnosis) -> str:
         for name in ("gap_p50", "gap_p95", "gap_max", "interval_p50", "delay_p50")
     }
     return (
-        f"launch gap: median {texts['gap_p50']}, 95 % {texts['gap_p95']}, longest {texts['gap_max']}; "
-        f"launch interval: median {texts['interval_p50']}; delay: median {texts['delay_p50']}"
+        f"launch gap p50 {texts['gap_p50']}, p95 {texts['gap_p95']}, max {texts['gap_max']}; "
+        f"launch interval p50 {texts['interval_p50']}; delay p50 {texts['delay_p50']}"
     )
 
 
@@ -177,15 +187,18 @@ def _outside(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
 
 
 def _device_row(diagnosis: Diagnosis, table: Table, key: tuple[object, object]) -> str:
-    rows = [row for row in table.rows if (row[0], row[1]) == key]
-    window = sum(float(row[3] or 0) for row in rows)
-    shares = {
-        name: sum(float(row[4] or 0) for row in rows if str(row[2]).startswith(name))
-        for name in ("compute", "communication", "copy", "idle")
-    }
-    host = diagnosis.metric("idle.host_fraction", rank=str(key[0]), device=str(key[1])).value
-    cells = [percent_text(share) for share in (*shares.values(), host)]
-    return f"  {key[0]!s:>4} {key[1]!s:>6} {duration_text(window):>10} " + " ".join(f"{cell:>9}" for cell in cells)
+    labels = {"rank": str(key[0]), "device": str(key[1])}
+
+    def share(*names: str) -> str:
+        return f"{100 * sum(diagnosis.metric(f'{name}_fraction', **labels).value or 0 for name in names):.1f}"
+
+    window = sum(float(row[3] or 0) for row in table.rows if (row[0], row[1]) == key)
+    classes = [share(f"time.{name}") for name in ("compute", "communication", "copy", "idle")]
+    causes = [share(f"idle.{name}") for name in ("host", "launch", "sync", "queue")]
+    causes.append(share("idle.graph", "idle.starved", "idle.unknown"))
+    sizes = (size for _, size in (*_CLASS_COLUMNS, *_CAUSE_COLUMNS))
+    cells = " ".join(f"{cell:>{size}}" for cell, size in zip((*classes, *causes), sizes, strict=True))
+    return f"  {key[0]!s:>4} {key[1]!s:>3} {duration_text(window):>9} {cells}"
 
 
 def _findings(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
@@ -196,7 +209,7 @@ def _findings(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
     for number, finding in enumerate(findings[:_MOST_FINDINGS], 1):
         cost = f"{duration_text(finding.lost_s):>11} {percent_text(finding.lost_fraction):>9}" if finding.lost_s else ""
         line = Text(f"  {number}  {finding.cause:<23} ")
-        line.append(f"{finding.severity:<9}", style=_SEVERITY_STYLE[finding.severity])
+        line.append(f"{finding.severity:<9}" if cost else finding.severity, style=_SEVERITY_STYLE[finding.severity])
         yield line.append(cost)
         yield from _wrapped(finding.title, width, indent="     ")
         for fix in finding.fix[:2]:
@@ -271,6 +284,14 @@ def _row(cells: Sequence[str], widths: Sequence[int], is_text: Sequence[bool]) -
     return ("  " + "  ".join(shaped)).rstrip()
 
 
+def _read(diagnosis: Diagnosis) -> Iterator[str]:
+    """What became of the input on reading; what was lost of it is a finding already where there is a verdict."""
+    for loss in diagnosis.source.lost if diagnosis.window is None else ():
+        yield f"{count_text(loss.count)} x {loss.what}{f' ({shown(loss.detail, 80)})' if loss.detail else ''}."
+    for note in diagnosis.source.notes:
+        yield f"{note}."
+
+
 def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for result in diagnosis.results:
@@ -278,26 +299,23 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
             reasons.setdefault(result.skipped, []).append(result.analysis)
     for reason, names in reasons.items():
         yield f"{listing(names)}: {reason}."
-    for loss in diagnosis.source.lost:
-        yield f"{count_text(loss.count)} x {loss.what}{f' ({shown(loss.detail, 80)})' if loss.detail else ''}."
-    for note in diagnosis.source.notes:
-        yield f"{note}."
-    bound = diagnosis.bound_by
-    if diagnosis.window is not None and bound.resource == "unknown" and bound.reason:
+    bound, window = diagnosis.bound_by, diagnosis.window
+    if window is None:
+        return
+    if bound.resource == "unknown" and bound.reason:
         yield f"{bound.reason[0].upper()}{bound.reason[1:]}."
-    if diagnosis.window is not None:
-        unseen = diagnosis.window.outside_s - diagnosis.window.judged_outside_s
-        if unseen > 0:
-            yield (
-                f"{duration_text(unseen)} of the steps lie outside the device window; whether the device worked then "
-                "was not recorded."
-            )
-        unmatched = diagnosis.mean("idle.unknown_fraction")
-        if unmatched >= _LEAST_UNKNOWN:
-            yield (
-                f"{percent_text(unmatched)} of the window is idle before work whose launch is not in the trace: it "
-                "cannot be given a cause."
-            )
+    unseen = window.outside_s - window.judged_outside_s
+    if unseen > 0:
+        yield (
+            f"{duration_text(unseen)} of the steps lie outside the device window; whether the device worked then was "
+            "not recorded."
+        )
+    unmatched = diagnosis.mean("idle.unknown_fraction")
+    if unmatched >= _LEAST_UNKNOWN:
+        yield (
+            f"{percent_text(unmatched)} of the window is idle before work whose launch is not in the trace: it cannot "
+            "be given a cause."
+        )
 
 
 def _next(diagnosis: Diagnosis) -> str:

@@ -1,7 +1,7 @@
 """What every analysis promises: pure, survives empty tables, says why it was skipped."""
 
 import pytest
-from builders import kernel, op, timeline
+from builders import kernel, timeline
 from samples import CPU_SAMPLE, GPU_SAMPLE
 
 from diagtool import diagnose, read
@@ -25,9 +25,9 @@ def test_leaves_every_frame_untouched_and_is_repeatable(analysis):
 
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 def test_survives_tables_that_it_does_not_need(analysis, tmp_path):
-    only = timeline(tmp_path, kernel(0, 10), kernel(30, 40), *([op(0, 5)] if "host" in analysis.needs else []))
-    built, context = prepare(only)
-    analysis.run(built, context)
+    built, context = prepare(timeline(tmp_path, kernel(0, 10), kernel(30, 40)))
+    assert all(len(frame) == 0 for name, frame in built.frames().items() if name not in ("device", *analysis.needs))
+    assert analysis.run(built, context).skipped == ""
 
 
 def test_an_empty_timeline_is_diagnosed():
@@ -35,6 +35,11 @@ def test_an_empty_timeline_is_diagnosed():
     assert found.window is None
     assert not found.healthy
     assert found.findings == ()
+
+
+def test_a_window_of_another_kind_is_refused():
+    with pytest.raises(ValueError, match="known are device, steps"):
+        diagnose(read(GPU_SAMPLE), window="stpes")
 
 
 def test_skipped_analyses_say_why():

@@ -96,6 +96,9 @@ MISTAKES = {
     "output is a folder": (["profile", "trace.json", "-o", "json:folder"], 2, "folder is a directory"),
     "two on stdout": (["profile", "trace.json", "--json", "-o", "-"], 2, "two reports cannot share stdout"),
     "same output twice": (["profile", "trace.json", "-o", "a.json", "-o", "a.json"], 2, "two reports would be written"),
+    "same output spelt otherwise": (["profile", "trace.json", "-o", "a.json", "-o", "./a.json"], 2, "two reports"),
+    "output inside the input": (["profile", ".", "-fo", "json:notes.txt"], 2, "notes.txt is the input"),
+    "endless name": (["profile", "x" * 300], 2, "no such file or directory: xxx"),
     "unknown word": (["explain", "host-bond"], 2, "nothing is called 'host-bond'\nhint: did you mean host-bound?"),
 }  # fmt: skip
 
@@ -109,6 +112,37 @@ def workplace(tmp_path_factory):
     (folder / "folder").mkdir()
     (folder / "broken.json").write_text('{"schema": 1, "source": {}}')
     return folder
+
+
+BENT_TABLE = {"name": "accounting", "title": "t", "columns": [{"name": "a", "unit": "s"}], "rows": [["x"]]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"findings": [{"cause": "x"}]}, {"bound_by": 5}, {"window": "long"}, {"results": [{}]},
+        {"results": [{"analysis": "a", "metrics": [], "findings": [], "skipped": "", "tables": [BENT_TABLE]}]},
+    ],
+)  # fmt: skip
+def test_a_diagnosis_that_was_bent_is_refused(tmp_path, change):
+    whole = json.loads(run("profile", GPU_SAMPLE, "--json").stdout)
+    bent = tmp_path / "bent.json"
+    bent.write_text(json.dumps(whole | change))
+    done = run("profile", bent)
+    assert done.returncode == 4
+    assert "a damaged diagnosis" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_name_that_is_not_text(tmp_path):
+    path = os.fsencode(tmp_path) + b"/tr\xff.json"
+    write(tmp_path / "t.json", trace(*healthy()))
+    (tmp_path / "t.json").rename(os.fsdecode(path))
+    done = subprocess.run(
+        [sys.executable, "-m", "diagtool", "profile", path, "--json"], capture_output=True, env=PLAIN, check=False
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["source"]["files"][0].endswith("json")
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -155,7 +189,9 @@ def test_a_setting_is_a_default_that_a_flag_overrides(tmp_path):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
-    command = f"{sys.executable} -m diagtool profile {GPU_SAMPLE} --json | head -c 10; echo ' ' ${{PIPESTATUS[0]}}"
+    command = (
+        f"{sys.executable} -m diagtool profile {GPU_SAMPLE} --json | (exec 0<&-; sleep 2); echo ' ' ${{PIPESTATUS[0]}}"
+    )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=PLAIN, check=False)
     assert done.stdout.split()[-1] == "0"
     assert done.stderr == ""

@@ -72,10 +72,10 @@ def test_result_does_not_depend_on_the_size_of_blocks(tmp_path, monkeypatch, blo
     ],
     ids=["open list", "bare list", "byte order mark", "spaces", "events first"],
 )
-def test_other_layouts(tmp_path, content):
+def test_other_layouts(request, tmp_path, content):
     found, lost, *_ = names(saved(tmp_path, content))
     assert found == expected()
-    assert [loss.what for loss in lost] in ([], ["file cut short"])
+    assert [loss.what for loss in lost] == (["file cut short"] if "open list" in request.node.name else [])
 
 
 def test_header_behind_the_events_is_read(tmp_path):

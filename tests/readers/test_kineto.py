@@ -20,7 +20,7 @@ from builders import (
     write,
 )
 
-from diagtool import read
+from diagtool import diagnose, read
 from diagtool.errors import UnreadableInput
 
 
@@ -179,6 +179,14 @@ def test_stray_zero_stamps_are_left_out_and_counted(tmp_path):
     assert [(loss.what, loss.count) for loss in found.source.lost] == [("device events with a time stamp of 0", 5)]
 
 
+def test_records_without_time_and_length_are_lost_ones(tmp_path):
+    found = timeline(
+        tmp_path, *(kernel(5_000_000 + n, 5_000_001 + n) for n in range(5)), *(kernel(0, 0) for _ in range(5))
+    )
+    assert len(found.device) == 5
+    assert found.source.lost[0].count == 5
+
+
 def test_a_trace_that_starts_at_zero_is_whole(tmp_path):
     found = timeline(tmp_path, kernel(0, 1), kernel(500, 501))
     assert len(found.device) == 2
@@ -207,6 +215,26 @@ def test_odd_device_properties(tmp_path, properties):
 @pytest.mark.parametrize("info", [None, 5, [], {}, {"rank": None}, {"rank": "0"}, {"rank": -4}, {"rank": 1.5}])
 def test_odd_ranks_are_unknown(tmp_path, info):
     assert set(timeline(tmp_path, kernel(0, 1), distributedInfo=info).device["rank"]) == {0}
+
+
+def test_odd_versions_are_numbers_or_absent(tmp_path):
+    found = timeline(
+        tmp_path,
+        kernel(0, 1),
+        with_stack=True,
+        cuda_runtime_version="12",
+        deviceProperties=[{"id": 0, "numSms": -5, "computeMajor": True}],
+    )
+    assert found.environment == {"events": 1, "with_stack": 1}
+    assert (found.devices[0].sms, found.devices[0].compute_capability) == (None, None)
+    assert type(found.environment["with_stack"]) is int
+
+
+@pytest.mark.parametrize(("ts", "dur"), [(-4.6e15, 1), (4.6e15, 4.6e15), (2e15, 9e14), (-2e15, 1)])
+def test_stamps_at_the_end_of_time_overflow_nothing(tmp_path, ts, dur):
+    found = timeline(tmp_path, kernel(0, 1), kernel(0, 1) | {"ts": ts, "dur": dur}, kernel(2e15, 2e15 + 1))
+    assert (found.device["end_ns"] >= found.device["start_ns"]).all()
+    diagnose(found)
 
 
 def test_only_metadata_is_refused(tmp_path):

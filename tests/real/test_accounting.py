@@ -35,7 +35,7 @@ def test_busy_share_and_sums(traces, name):
     assert diagnosis.window.seconds == pytest.approx(span / 1e6, abs=1e-6)
     values = {metric.name: metric.value for result in diagnosis.results for metric in result.metrics}
     assert sum(values[f"time.{name}_fraction"] for name in CLASSES) == pytest.approx(1, abs=1e-9)
-    assert sum(values[f"idle.{name}_fraction"] for name in IDLE) == pytest.approx(
+    assert sum(values[f"idle.{name}_fraction"] or 0 for name in IDLE) == pytest.approx(
         values["time.idle_fraction"], abs=1e-9
     )
     assert values["time.idle_fraction"] == pytest.approx(1 - found, abs=1e-9)
@@ -86,12 +86,11 @@ def test_a_gap_of_half_the_window_is_named_on_its_own(traces):
     )
     (gap,) = diagnosis.table("large_gaps").rows
     assert gap[3] == pytest.approx(0.493, abs=0.001)
-    assert gap[5:7] == ("queue", "hipLaunchKernel")
+    assert gap[5] == "queue"
+    assert gap[6].startswith("hipLaunchKernel -> ")
     first = diagnosis.findings[0]
     assert first.cause == "untraced-work"
-    assert {item.what: item.value for item in first.evidence}["busy without the gap"] == pytest.approx(
-        0.9976, abs=0.0005
-    )
+    assert {item.what: item.value for item in first.evidence}["busy"] == pytest.approx(0.9976, abs=0.0005)
     assert diagnosis.bound_by.resource == "unknown"
 
 

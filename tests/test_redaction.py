@@ -1,0 +1,46 @@
+"""What may leave the house holds no file name and no path."""
+
+import pytest
+from builders import healthy, kernel, op, python, trace, write
+
+from diagtool import diagnose, read
+from diagtool.diagnosis import to_json
+from diagtool.redaction import redact
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/home/alice/model.py(3): forward", "/home/alice smith/x/model.py(3): forward", "../alice/model.py(3): f",
+        "C:\\Users\\alice\\model.py(3): f", "alice/pkg/model.py(3): f", "open /home/alice", "read ~/alice/secret.bin",
+        "C:\\Users\\alice",
+    ],
+)  # fmt: skip
+def test_paths_are_gone_from_names(tmp_path, name):
+    events = [
+        event
+        for n in range(20)
+        for event in (op(100 * n, 100 * n + 60, name), kernel(100 * n + 70, 100 * n + 80, id=n + 1))
+    ]
+    calls = [
+        python(100 * n, 100 * n + 60, name) | {"cat": "cuda_runtime", "args": {"correlation": n + 1}} for n in range(20)
+    ]
+    diagnosis = diagnose(read(write(tmp_path / "alice_47.trace.json", trace(*events, *calls))))
+    assert "alice" in to_json(diagnosis)
+    assert "alice" not in to_json(redact(diagnosis))
+
+
+@pytest.mark.parametrize(
+    "name", ["aten[kernel]/x", "## a/b ##", "void f<int, 3>(float*)", "nccl:all_reduce", "rate 3 / 4"]
+)
+def test_other_names_stay(tmp_path, name):
+    diagnosis = diagnose(read(write(tmp_path / "t.json", trace(kernel(0, 1, name=name) | {"dur": -1}, *healthy()))))
+    assert name in to_json(redact(diagnosis))
+
+
+def test_inputs_of_one_name_stay_apart(tmp_path):
+    paths = []
+    for rank in (0, 1):
+        (tmp_path / f"rank{rank}").mkdir()
+        paths.append(write(tmp_path / f"rank{rank}" / "trace.json", trace(*healthy(), rank=rank)))
+    assert redact(diagnose(read(*paths))).source.files == ("input-1.json", "input-2.json")
