@@ -31,7 +31,10 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
     """
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
-    path = _nearest_pyproject((start or Path.cwd()).resolve())
+    try:
+        path = _nearest_pyproject((start or Path.cwd()).resolve())
+    except OSError:  # the directory is gone, or may not be looked at
+        path = None
     if path is not None:
         values.update(_checked(_table(path), f"[tool.diagtool] in {path.name}"))
     for field in fields(Config):
@@ -51,7 +54,10 @@ def _nearest_pyproject(directory: Path) -> Path | None:
 
 
 def _table(path: Path) -> Mapping[str, Any]:
-    text = path.read_bytes()
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}", "look at its permissions") from error
     if b"diagtool" not in text:  # another project's file, broken or not, is none of ours
         return {}
     try:

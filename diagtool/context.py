@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ class DeviceWindow:
     ``outside`` is step time in which no device of the rank has its window. It is judged (``judged_outside``, on one
     device of the rank) where the recording is known to have covered it: elsewhere the device may have been at work
     unseen, as in a trace cut out of a longer one. ``step_thread`` is the (process, thread) that marked the steps.
+    ``by_steps``: the window is that of the step marks; ``next_row`` is then the device's first row after it, or -1.
     """
 
     rank: int
@@ -32,6 +33,8 @@ class DeviceWindow:
     outside: Intervals
     judged_outside: Intervals
     step_thread: tuple[int, int] | None
+    by_steps: bool
+    next_row: int
 
     @property
     def length_ns(self) -> int:
@@ -90,14 +93,9 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     clean, suspects = screen(timeline)
     matched = launches.match(clean)
     devices = list(by_device(clean))
-    starts, ends = clean.device["start_ns"].to_numpy(), clean.device["end_ns"].to_numpy()
-    longest = sorted(devices, key=lambda one: int(ends[one[2]].max() - starts[one[2]].min()))
-    main = {(rank, device) for rank, device in {rank: device for rank, device, _ in longest}.items()}
+    ranks = {rank: _rank_spans(clean, devices, rank) for rank in {rank for rank, _, _ in devices}}
     context = Context(
-        windows=tuple(
-            _window(clean, rank, device, rows, _rank_spans(clean, devices, rank), (rank, device) in main, window_kind)
-            for rank, device, rows in devices
-        ),
+        windows=tuple(_window(clean, rank, device, rows, ranks[rank], window_kind) for rank, device, rows in devices),
         window_kind=window_kind,
         launches=matched,
         graph_launched=launches.is_graph_launch(clean, matched),
@@ -107,31 +105,40 @@ def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, 
     return clean, context
 
 
-def _rank_spans(timeline: Timeline, devices: Sequence[tuple[int, int, NDArray[np.int64]]], rank: int) -> Intervals:
-    """First start to last end of each device of a rank, joined."""
+class _RankSpans(NamedTuple):
+    """First start to last end of each device of a rank, joined, and the device with the longest."""
+
+    covered: Intervals
+    main_device: int
+
+
+def _rank_spans(timeline: Timeline, devices: Sequence[tuple[int, int, NDArray[np.int64]]], rank: int) -> _RankSpans:
     starts, ends = timeline.device["start_ns"].to_numpy(), timeline.device["end_ns"].to_numpy()
-    rows = [its for one, _, its in devices if one == rank]
-    return intervals.union([starts[its].min() for its in rows], [ends[its].max() for its in rows])
+    spans = [(int(starts[rows].min()), int(ends[rows].max()), device) for one, device, rows in devices if one == rank]
+    first, last, _ = zip(*spans, strict=True)
+    return _RankSpans(intervals.union(first, last), max(spans, key=lambda span: span[1] - span[0])[2])
 
 
 def _window(
-    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], rank_spans: Intervals, is_main: bool, kind: str
+    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], spans: _RankSpans, kind: str
 ) -> DeviceWindow:
     starts = timeline.device["start_ns"].to_numpy()[rows]
     ends = timeline.device["end_ns"].to_numpy()[rows]
     start, end = int(starts.min()), int(ends.max())
     steps = timeline.steps.loc[timeline.steps["rank"] == rank]
-    outside, judged, thread = intervals.EMPTY, intervals.EMPTY, None
-    if len(steps):
-        first = steps.iloc[0]
-        thread = (int(first["process"]), int(first["thread"]))
-        marked = intervals.union(steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy())
-        if kind == "steps" and len(marked.starts):
-            start, end = int(marked.starts[0]), int(marked.ends[-1])
-            rows = rows[(starts < end) & (ends > start)]
-        else:
-            outside = intervals.subtract(marked, rank_spans)
-            # Once a rank: on the device with the longest window, whose share of the whole it is.
-            if rank in timeline.recording_ns and is_main:
-                judged = intervals.clip(outside, *timeline.recording_ns[rank])
-    return DeviceWindow(rank, device, start, end, rows, outside, judged, thread)
+    marked = intervals.union(steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy())
+    if not len(marked.starts):
+        return DeviceWindow(rank, device, start, end, rows, intervals.EMPTY, intervals.EMPTY, None, False, -1)
+    first = steps.iloc[0]
+    thread = (int(first["process"]), int(first["thread"]))
+    if kind == "steps":
+        start, end = int(marked.starts[0]), int(marked.ends[-1])
+        later = np.flatnonzero(starts >= end)
+        inside = rows[(starts < end) & (ends > start)]
+        next_row = int(rows[later[0]]) if len(later) else -1
+        return DeviceWindow(rank, device, start, end, inside, intervals.EMPTY, intervals.EMPTY, thread, True, next_row)
+    outside = intervals.subtract(marked, spans.covered)
+    # Once a rank: on the device with the longest window, whose share of the whole it is.
+    recorded = timeline.recording_ns.get(rank) if device == spans.main_device else None
+    judged = intervals.clip(outside, *recorded) if recorded else intervals.EMPTY
+    return DeviceWindow(rank, device, start, end, rows, outside, judged, thread, False, -1)

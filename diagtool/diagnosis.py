@@ -14,6 +14,8 @@ from diagtool.causes import CAUSE_NAMES, SEVERITIES, WARNING_FLOOR, severity
 from diagtool.metrics import METRICS
 
 SCHEMA = 1
+# A device that is idle half of the time is not called healthy, however small each of the reasons is.
+LEAST_BUSY = 0.5
 
 Scalar = str | int | float | None
 
@@ -235,8 +237,10 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Device work was seen, nothing costs 5 % or more, and no such share of the time is idle without a cause."""
-        if self.window is None or any(f.severity != "info" for f in self.findings):
+        """The device is busy most of the time, nothing costs 5 % or more, and no such share is idle without a cause."""
+        if self.window is None or not self.window.seconds or any(f.severity != "info" for f in self.findings):
+            return False
+        if self.mean("device.busy_fraction") < LEAST_BUSY:
             return False
         unexplained = (metric.value or 0.0 for metric in self.metrics("idle.unknown_fraction"))
         return max(unexplained, default=0.0) < WARNING_FLOOR
@@ -283,9 +287,9 @@ def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     return {"schema": data.pop("schema"), **data}
 
 
-def to_json(diagnosis: Diagnosis) -> str:
+def to_json(diagnosis: Diagnosis, *, ascii_only: bool = False) -> str:
     """The public JSON as text, valid against diagnosis.schema.json: no NaN, no Infinity."""
-    return json.dumps(to_dict(diagnosis), indent=1, ensure_ascii=False, allow_nan=False)
+    return json.dumps(to_dict(diagnosis), indent=1, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def from_dict(data: Mapping[str, Any]) -> Diagnosis:
@@ -308,8 +312,11 @@ def from_dict(data: Mapping[str, Any]) -> Diagnosis:
 def check(diagnosis: Diagnosis) -> None:
     """ValueError when a diagnosis read from a file could not have been written by this version."""
     for found in diagnosis.findings:
-        if found.severity not in SEVERITIES or not found.evidence:
+        if found.severity not in SEVERITIES or not found.evidence or not 0 <= found.lost_fraction <= 1:
             raise ValueError(f"a finding of severity {found.severity!r}")
+    for bound in (diagnosis.bound_by, diagnosis.bound_by.next):
+        if bound is not None and bound.share is not None and not 0 <= bound.share <= 1:
+            raise ValueError(f"a share of {bound.share}")
     for result in diagnosis.results:
         for one in result.metrics:
             if one.name not in METRICS or not isinstance(one.value, (int, float, type(None))):

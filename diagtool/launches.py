@@ -27,31 +27,46 @@ def match(timeline: Timeline) -> NDArray[np.int64]:
     if not len(calls) or not len(wanted):
         return found
     call_keys, work_keys = _keys(host.iloc[calls], device.iloc[wanted])
-    call_starts = host["start_ns"].to_numpy()[calls]
-    order = np.lexsort((call_starts, call_keys))
-    keys, starts = call_keys[order], call_starts[order]
-    first = np.searchsorted(keys, work_keys, side="left")
-    last = np.searchsorted(keys, work_keys, side="right")
-    matched = first < last
-    chosen = np.minimum(first, len(keys) - 1)
-    several = np.flatnonzero(last - first > 1)
-    if len(several):
-        processes = host["process"].to_numpy()[calls][order]
-        work_process = device["process"].to_numpy()[wanted]
-        work_start = device["start_ns"].to_numpy()[wanted]
-        for row in several:
-            span = np.arange(first[row], last[row])
-            if work_process[row] >= 0:
-                span = span[processes[span] == work_process[row]]
-            if not len(span) or len(set(processes[span].tolist())) > 1:
-                matched[row] = False
-                continue
-            before = span[starts[span] <= work_start[row]]
-            chosen[row] = before[-1] if len(before) else span[0]
+    processes, starts = host["process"].to_numpy()[calls], host["start_ns"].to_numpy()[calls]
+    order = np.lexsort((starts, processes, call_keys))
+    calls, keys, processes, starts = calls[order], call_keys[order], processes[order], starts[order]
+    low, high = np.searchsorted(keys, work_keys, side="left"), np.searchsorted(keys, work_keys, side="right")
+    low, high = _of_process(processes, device["process"].to_numpy()[wanted], low, high)
+    matched = low < high
+    last = np.maximum(high - 1, 0)
+    # Sorted by process within an id, so that one process holds all of them when it holds the first and the last.
+    matched &= processes[np.minimum(low, len(calls) - 1)] == processes[last]
+    latest = _latest_before(starts, device["start_ns"].to_numpy()[wanted], low, high)
+    chosen = np.minimum(np.maximum(latest, low), len(calls) - 1)
     # What begins after the work has ended did not launch it, whatever its number.
     matched &= starts[chosen] <= device["end_ns"].to_numpy()[wanted]
-    found[wanted[matched]] = calls[order[chosen[matched]]]
+    found[wanted[matched]] = calls[chosen[matched]]
     return found
+
+
+def _of_process(
+    processes: NDArray[np.int64], wanted: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ranges narrowed to the process that the work names, where it names one."""
+    for row in np.flatnonzero((wanted >= 0) & (high - low > 1)).tolist():
+        inside = processes[low[row] : high[row]]
+        first = low[row]
+        low[row] = first + np.searchsorted(inside, wanted[row], side="left")
+        high[row] = first + np.searchsorted(inside, wanted[row], side="right")
+    return low, high
+
+
+def _latest_before(
+    starts: NDArray[np.int64], at: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """In each range of ascending starts the last that is not after a time: bisection, all ranges at once."""
+    low, high = low.copy(), high.copy()
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        before = open_ & (starts[np.minimum(middle, len(starts) - 1)] <= at)
+        low = np.where(before, middle + 1, low)
+        high = np.where(open_ & ~before, middle, high)
+    return low - 1
 
 
 def is_graph_launch(timeline: Timeline, launches: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -13,14 +13,16 @@ from diagtool.diagnosis import Diagnosis, from_dict, to_dict
 # The directories before the file of a Python call: "pkg/file.py(12): function".
 _PYTHON_FILE = re.compile(r"(?:[^\n:'\"]|(?<=^[A-Za-z]):)*[/\\](?=[^/\\\n]+\.py\w?\(\d+\))")
 # A path, absolute, of a home, of a drive or upwards, that stands by itself.
-_PATH = re.compile(r"(?:(?<=^)|(?<=[\s'\"=(,]))(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^\s'\"(),:;]|(?<=[A-Za-z]):[/\\])+")
+_PATH = re.compile(
+    r"(?:(?<=^)|(?<=[\s'\"=(,])|file:/?/?)(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^\s'\"(),:;]|(?<=[A-Za-z]):[/\\])+"
+)
 _PASSED_OVER = ", no trace:"
 
 
 def redact(diagnosis: Diagnosis) -> Diagnosis:
     """The same diagnosis with input files numbered and every path in a text removed."""
     given = diagnosis.source.files
-    numbered = [f"input-{n}{''.join(PurePath(file).suffixes[-2:])}" for n, file in enumerate(given, 1)]
+    numbered = [f"input-{n}{_ending(file)}" for n, file in enumerate(given, 1)]
     names = {text: new for file, new in zip(given, numbered, strict=True) for text in (file, PurePath(file).name)}
     data = _without_paths(to_dict(diagnosis), names)
     data["source"]["files"] = numbered
@@ -28,6 +30,10 @@ def redact(diagnosis: Diagnosis) -> Diagnosis:
     for loss in data["source"]["lost"]:
         loss["detail"] = "" if loss["unit"] == "file" else loss["detail"]
     return from_dict(data)
+
+
+def _ending(file: str) -> str:
+    return next((ending for ending in (".json.gz", ".json", ".gz") if file.endswith(ending)), "")
 
 
 def _without_paths(value: Any, names: dict[str, str]) -> Any:

@@ -3,7 +3,7 @@
 The module is not called ``diagnose``: the package has a function of that name, and a module would take its place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from diagtool.analyses import ANALYSES
 from diagtool.analyses.analysis import Analysis
@@ -56,12 +56,20 @@ def _window(context: Context) -> Window | None:
         return None
     count = len(windows)
     return Window(
-        kind=context.window_kind,
+        kind="steps" if all(one.by_steps for one in windows) else "device",
         seconds=seconds(sum(one.length_ns for one in windows)) / count,
         outside_s=seconds(sum(one.outside.total_ns for one in windows)) / count,
         judged_outside_s=seconds(sum(one.judged_outside.total_ns for one in windows)) / count,
-        note=f"mean of {count} devices" if count > 1 else "",
+        note="; ".join(_notes(context)),
     )
+
+
+def _notes(context: Context) -> Iterator[str]:
+    if len(context.windows) > 1:
+        yield f"mean of {len(context.windows)} devices"
+    without = sum(not one.by_steps for one in context.windows)
+    if context.window_kind == "steps" and without:
+        yield f"no step marks on {plural(without, 'device')}: its device window is used"
 
 
 _KERNELS = (
@@ -78,7 +86,8 @@ def bound_by(results: Sequence[Result], context: Context) -> BoundBy:
     """
     judged = sum(one.judged_ns for one in context.windows)
     if not judged:
-        return BoundBy("unknown", None, "no device work was recorded", None)
+        reason = "the device events have no length" if context.windows else "no device work was recorded"
+        return BoundBy("unknown", None, reason, None)
     share = _shares_of_judged(results, context, judged)
     outside = sum(one.judged_outside.total_ns for one in context.windows) / judged
     candidates = [

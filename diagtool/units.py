@@ -3,11 +3,16 @@
 Tables hold integer nanoseconds, results hold float seconds, bytes, bytes/s and fractions.
 """
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 
 NS_PER_S = 1_000_000_000
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e007f]+"
+)
 
 
 def seconds(ns: int | float) -> float:
@@ -57,6 +62,11 @@ def bytes_text(value: float | None) -> str:
             return f"{size:.0f} B" if unit == "B" else f"{size:.{_decimals(abs(size))}f} {unit}"
         size /= 1024
     return f"{size:.2f} TiB"
+
+
+def printable(text: str) -> str:
+    """Text on one line: control and invisible characters, which could steer a terminal, become a space."""
+    return _UNPRINTABLE.sub(" ", text)
 
 
 def plural(count: int, noun: str) -> str:

@@ -198,9 +198,11 @@ class _Judge:
         inside = sum(one.by_class["launch"] - one.slow_calls[1] for one in self._splits)
         start_up = sum(one.start_up_ns for one in self._splits)
         device, host, launches = self._timeline.device, self._timeline.host, self._context.launches
-        kernel = (device["kind"].to_numpy() == "kernel") & (launches != NO_LAUNCH)
+        launched = launches != NO_LAUNCH
+        kernel = launched & (device["kind"].to_numpy() == "kernel")
+        kernel = kernel if kernel.any() else launched
         if not kernel.any():
-            return None
+            return None  # without a launch there is neither time inside one nor after one
         lengths = (device["end_ns"].to_numpy() - device["start_ns"].to_numpy())[kernel]
         calls, owner, count = np.unique(launches[kernel], return_inverse=True, return_counts=True)
         # A graph launch pays for all of its kernels at once.

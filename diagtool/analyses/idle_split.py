@@ -64,8 +64,8 @@ class Split:
     ``host_bound_by_name``: the part of both that no known kind of host work claims.
     ``loader_ns``: all idle time inside a data loader.
     ``graph_holes``: (count, ns, longest ns) of waits after a graph launch that its start-up does not explain.
-    ``start_up_ns``, ``queue_wait_ns``, ``untraced_ns``: class queue split into pieces within START_UP_NS, which every
-    launch costs, longer ones, and single dominant gaps (``untraced_gaps``).
+    ``start_up_ns``: pieces of class queue and graph within START_UP_NS, which every launch and every node costs;
+    ``queue_wait_ns``, ``untraced_ns``: longer ones of class queue, and single dominant gaps (``untraced_gaps``).
     ``starved_known``: whether the step marks say how many requests were runnable.
     ``slow_calls``: (count, ns) of idle time inside launch calls that load code.
     ``gaps``: the longest idle intervals, longest first.
@@ -161,7 +161,8 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
     length, queue = cuts.b - cuts.a, parts["queue"]
     untraced = (length > DOMINANT_SHARE * window.length_ns) & (queue > START_UP_NS) & (queue * 2 > length)
     starting = ~untraced & (queue <= START_UP_NS)
-    holes = parts["graph"][parts["graph"] > START_UP_NS]
+    graph = parts["graph"]
+    holes = graph[graph > START_UP_NS]
     slow = parts["launch"][_slow(timeline, context, window, cuts, parts["launch"])]
     outside_ns, outside_by_name, outside_bound = _outside(window, thread)
     return Split(
@@ -178,7 +179,7 @@ def _split_device(timeline: Timeline, context: Context, window: DeviceWindow, th
         untraced_ns=int(queue[untraced].sum()),
         starved_known=_knows_starved(timeline, window),
         queue_wait_ns=int(queue[~untraced & ~starting].sum()),
-        start_up_ns=int(queue[starting].sum()),
+        start_up_ns=int(queue[starting].sum() + graph[graph <= START_UP_NS].sum()),
         slow_calls=(len(slow), int(slow.sum())),
         gaps=_gaps(cuts, parts),
     )
@@ -188,8 +189,8 @@ def _cut(timeline: Timeline, context: Context, window: DeviceWindow) -> _Cuts:
     a, b = intervals.complement(context.spans(timeline, window), window.start_ns, window.end_ns)
     event, launch = _ended_by(timeline, context, window, b)
     known = launch != NO_LAUNCH
-    # What follows the last event of a step window waits for no launch: its step's own thread is looked at.
-    trailing = (event == NO_LAUNCH) & (window.step_thread is not None)
+    # What follows the last event of all waits for no launch: the thread that marks the steps is looked at.
+    trailing = (event == NO_LAUNCH) & window.by_steps & _recorded(timeline, window)
     call_start, call_end = a.copy(), a.copy()
     call_start[known] = timeline.host["start_ns"].to_numpy()[launch[known]]
     call_end[known] = timeline.host["end_ns"].to_numpy()[launch[known]]
@@ -264,14 +265,17 @@ def _ended_by(
     first, last = np.searchsorted(starts, ends, "left"), np.searchsorted(starts, ends, "right")
     count = len(window.rows)
     if not count:
-        return np.full(len(ends), NO_LAUNCH, np.int64), np.full(len(ends), NO_LAUNCH, np.int64)
+        event = np.where(ends == window.end_ns, window.next_row, NO_LAUNCH)
+        return event, np.where(event != NO_LAUNCH, context.launches[event], NO_LAUNCH)
     matched = np.flatnonzero(context.launches[window.rows] != NO_LAUNCH)
     # For each position the next one whose launch is known; behind the last there is none.
     following = np.append(matched, count)[np.searchsorted(matched, first)]
     position = np.where(following < last, following, first)
     starting = first < last
     event = np.where(starting, window.rows[np.minimum(position, count - 1)], NO_LAUNCH)
-    return event, np.where(starting, context.launches[event], NO_LAUNCH)
+    # The last interval of a step window ends with the device's next event, though that is not in the window.
+    event[~starting & (ends == window.end_ns)] = window.next_row
+    return event, np.where(event != NO_LAUNCH, context.launches[event], NO_LAUNCH)
 
 
 def _by_thread(timeline: Timeline, window: DeviceWindow, cuts: _Cuts) -> Iterator[tuple[ThreadKey, NDArray[np.int64]]]:
@@ -279,13 +283,19 @@ def _by_thread(timeline: Timeline, window: DeviceWindow, cuts: _Cuts) -> Iterato
     host = timeline.host
     rows = np.flatnonzero(cuts.known)
     keys = [host[name].to_numpy()[cuts.launch[rows]] for name in ("rank", "process", "thread")]
-    if window.step_thread is not None:
+    if window.step_thread is not None and cuts.trailing.any():
         trailing = np.flatnonzero(cuts.trailing)
         rows = np.concatenate((rows, trailing))
         owner = (window.rank, *window.step_thread)
         keys = [np.concatenate((key, np.full(len(trailing), own))) for key, own in zip(keys, owner, strict=True)]
     for (rank, process, thread), found in groups(*keys):
         yield (rank, process, thread), np.sort(rows[found])
+
+
+def _recorded(timeline: Timeline, window: DeviceWindow) -> bool:
+    """Whether the recording is known to have covered the end of the window."""
+    span = timeline.recording_ns.get(window.rank)
+    return span is not None and span[1] >= window.end_ns
 
 
 def _knows_starved(timeline: Timeline, window: DeviceWindow) -> bool:

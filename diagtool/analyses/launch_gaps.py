@@ -21,10 +21,10 @@ def run(timeline: Timeline, context: Context) -> Result:
 def _metrics(timeline: Timeline, context: Context, window: DeviceWindow) -> list[Metric]:
     gaps, overlaps = stream_gaps(timeline, window)
     intervals, delays = _launch_times(timeline, context, window)
-    streams = (timeline.device["stream"].to_numpy()[window.rows] >= 0).any()
+    streams = not len(window.rows) or (timeline.device["stream"].to_numpy()[window.rows] >= 0).any()
     no_stream = "" if streams else "missing: device events state no stream"
     no_gap = "" if len(gaps) else no_stream or "too-few-samples: no stream has two kernels"
-    no_launch = "" if len(delays) else "missing: no device event has its launch in the trace"
+    no_launch = "" if len(delays) else "missing: no device event of the window has its launch in the trace"
     no_interval = "" if len(intervals) else no_launch or "too-few-samples: no thread has two launch calls"
     labels = window.labels
     return [

@@ -10,7 +10,9 @@ from diagtool import __version__
 from diagtool.cli.doctor import doctor
 from diagtool.cli.explain import explain
 from diagtool.cli.profile import profile
+from diagtool.cli.streams import open_standard_streams
 from diagtool.errors import DiagtoolError, ExitCode
+from diagtool.units import printable
 
 app = typer.Typer(
     name="diagtool",
@@ -43,12 +45,13 @@ def _root(
 
 def main() -> None:
     """Run the command line. Exit codes are those of errors.ExitCode."""
+    open_standard_streams()
     try:
         app()
     except DiagtoolError as error:
-        typer.echo(f"error: {error.message}", err=True)
+        typer.echo(f"error: {printable(error.message)}", err=True)
         if error.hint:
-            typer.echo(f"hint: {error.hint}", err=True)
+            typer.echo(f"hint: {printable(error.hint)}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from diagtool.cli.streams import until_the_reader_leaves
+
 
 def _complete(incomplete: str) -> list[str]:
     from diagtool.workflows import pages
@@ -25,19 +27,20 @@ def explain(
     """Say what a cause, a metric, an analysis or an error means and what to do about it."""
     from diagtool.workflows import pages
 
-    if name is None:
-        known = pages.names()
-        for kind in dict.fromkeys(known.values()):
-            typer.echo(f"{kind}:")
-            for word in (word for word, its in known.items() if its == kind):
-                typer.echo(f"  {word}")
-        return
-    text = pages.page(name)
-    if not sys.stdout.isatty():
-        typer.echo(text.rstrip())
-        return
-    from rich.console import Console
-    from rich.markdown import Markdown
+    text = _index(pages.names()) if name is None else pages.page(name).rstrip()
+    with until_the_reader_leaves():
+        if name is None or not sys.stdout.isatty():
+            sys.stdout.write(f"{text}\n")
+            return
+        from rich.console import Console
+        from rich.markdown import Markdown
 
-    console = Console()
-    console.print(Markdown(text), width=min(console.width, 100))
+        console = Console()
+        console.print(Markdown(text), width=min(console.width, 100))
+
+
+def _index(known: dict[str, str]) -> str:
+    lines = []
+    for kind in dict.fromkeys(known.values()):
+        lines += [f"{kind}:", *(f"  {word}" for word, its in known.items() if its == kind)]
+    return "\n".join(lines)

@@ -1,6 +1,5 @@
 """``diagtool profile``: diagnose a trace."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from diagtool.cli.streams import until_the_reader_leaves
 from diagtool.errors import UsageError
 
 WINDOW_HELP = "What shares refer to: device (first to last device event) or steps (the step marks)."
@@ -34,29 +34,25 @@ def profile(
     """Say where the time of a trace went, why, and what to change."""
     from diagtool import config, reports
     from diagtool.units import nearest
-    from diagtool.workflows.targets import diagnose_targets
+    from diagtool.workflows.targets import diagnose_targets, resolve
 
     settings = config.load()
-    kind = window or settings.window
+    kind = settings.window if window is None else window
     if kind not in config.WINDOWS:
         raise UsageError(f"--window is {kind!r}", nearest(kind, config.WINDOWS))
     if not targets:
         raise UsageError("profile needs a TARGET", "give a trace: diagtool profile trace.json.gz")
-    wanted = reports.parse_outputs([*(["json:-"] if as_json else []), *(outputs or [])], force=force, inputs=targets)
+    paths = resolve(targets)
+    wanted = reports.parse_outputs([*(["json:-"] if as_json else []), *(outputs or [])], force=force, inputs=paths)
     if not any(output.path == reports.STDOUT for output in wanted):
         wanted = [*reports.parse_outputs(["-"]), *wanted]
     with _progress(not quiet and not as_json) as on_progress:
         hidden = settings.redact if redact is None else redact
-        diagnosis = diagnose_targets(targets, window=kind, redacted=hidden, on_progress=on_progress)
-    try:
-        written = reports.write(diagnosis, wanted)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough. Python would complain when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return
-    for path in written if not quiet else ():
-        typer.echo(f"Wrote {Path(path)}", err=True)
+        diagnosis = diagnose_targets(paths, window=kind, redacted=hidden, on_progress=on_progress)
+    with until_the_reader_leaves():
+        for path in reports.write(diagnosis, wanted):
+            if not quiet:
+                typer.echo(f"Wrote {Path(path)}", err=True)
 
 
 @contextmanager

@@ -34,10 +34,14 @@ def read(*paths: str | PathLike[str], on_progress: Progress | None = None) -> Ti
     or UnsupportedFormat when there is nothing to read; a directory's other files are listed in ``source.notes``.
     """
     parts: list[Timeline] = []
-    for path in map(Path, paths):
+    distinct = {path.resolve(): path for path in map(Path, paths)}
+    for path in distinct.values():
         parts += _read_directory(path, on_progress) if path.is_dir() else [_read_file(path, on_progress)]
     if not parts:
         raise UnreadableInput("nothing to read", "give a trace file or a directory of rank traces")
+    if len(distinct) < len(paths):
+        repeated = plural(len(paths) - len(distinct), "path")
+        parts[0] = _with_notes(parts[0], [f"{repeated} given twice, read once"])
     return merge(assign_ranks(parts))
 
 
@@ -75,6 +79,11 @@ def assign_ranks(parts: Sequence[Timeline]) -> list[Timeline]:
         taken.setdefault(label, []).append(part)
         labelled.append(part.with_ranks(label))
     worked = {label for label, members in taken.items() if any(len(part.device) for part in members)}
+    same: dict[tuple[int, int, int, int], Timeline] = {}
+    for part, rank in zip(parts, stated, strict=True):
+        twin = same.setdefault((rank, part.origin_ns, len(part.host), len(part.device)), part)
+        if twin is not part:
+            notes.append(f"{_file(twin)} and {_file(part)} look like one trace given twice")
     if worked:
         notes += [f"rank {label}: no device events" for label in sorted(taken) if label not in worked]
     return [_with_notes(labelled[0], notes), *labelled[1:]]
@@ -86,12 +95,18 @@ def _with_notes(part: Timeline, notes: Sequence[str], lost: Sequence[Loss] = ())
 
 
 def _read_file(path: Path, on_progress: Progress | None) -> Timeline:
+    if path.exists() and not path.is_file():
+        raise UnreadableInput(f"{path}: a pipe or device, not a file", "save it to a file first")
     return find_format(path).read(path, on_progress)
 
 
 def _read_directory(folder: Path, on_progress: Progress | None) -> list[Timeline]:
     parts, foreign_files, broken = [], [], []
-    for path in sorted(item for item in folder.iterdir() if item.is_file()):
+    try:
+        paths = sorted(item for item in folder.iterdir() if item.is_file())
+    except OSError as error:
+        raise UnreadableInput(f"cannot read {folder}: {error.strerror or error}", "look at its permissions") from error
+    for path in paths:
         try:
             parts.append(_read_file(path, on_progress))
         except UnsupportedFormat as error:
@@ -113,8 +128,10 @@ def _nothing_in(folder: Path, passed_over: Sequence[tuple[Path, DiagtoolError]])
     if len(passed_over) == 1:
         error = passed_over[0][1]
         return UnsupportedFormat(f"no trace in {folder}: {error.message}", error.hint)
+    folders = sum(item.is_dir() for item in folder.iterdir())
+    inside = f"; {plural(folders, 'folder')} in it not looked into" if folders else ""
     return UnsupportedFormat(
-        f"no trace in {folder}: {plural(len(passed_over), 'file')}, none is a {FORMATS[0].title}",
+        f"no trace in {folder}: {plural(len(passed_over), 'file')}, none is a {FORMATS[0].title}{inside}",
         "give a trace file, or the directory that holds one trace per rank",
     )
 

@@ -17,6 +17,8 @@ import msgspec
 
 from diagtool.errors import UnreadableInput
 from diagtool.readers.files import Losses, Progress, blocks
+from diagtool.readers.kineto_labels import label_of
+from diagtool.units import count_text
 
 HEADER_KEYS = (
     "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "with_stack",
@@ -36,12 +38,18 @@ class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     args: msgspec.Raw = msgspec.Raw()
 
 
+class Begin(msgspec.Struct, gc=False, tag_field="ph", tag="B"):
+    """The first half of a begin and end pair, which no profiler of devices writes."""
+
+    cat: str | None = None
+
+
 # Every other phase is passed over: flows and counters are two events of five in some traces.
 _OTHER = tuple(
     msgspec.defstruct(f"Phase{ord(phase)}", [], tag_field="ph", tag=phase, gc=False)
-    for phase in "BEiIRCMsftbneNODPVv()c"
+    for phase in "EiIRCMsftbneNODPVv()c"
 )
-_Event = Complete | _OTHER[0]
+_Event = Complete | Begin | _OTHER[0]
 for _phase in _OTHER[1:]:
     _Event = _Event | _phase
 _STRICT = msgspec.json.Decoder(list[_Event])  # type: ignore[valid-type]
@@ -57,6 +65,11 @@ _NEXT_EVENT = re.compile(r'\}\s*,\s*(?=\{\s*"(?:name|cat|ts|pid|tid)")|\}?\s*,\s
 _QUOTED_NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id)"\s*:|"\s*\})', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NOT_COMPLETE = "events of device or host work that are not complete ones (ph X)"
+_BLANK = b"\xef\xbb\xbf \t\r\n\0"
+_SEPARATORS = b" \t\r\n,\0"
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SKIPPED = re.compile(r"[ \t\r\n,\0]*")
 _MAX_TAIL_BYTES = _MAX_EVENT_BYTES = 64 << 20
 _WINDOW = 64 << 10
 _TRIES = 4
@@ -71,6 +84,7 @@ class ChromeTrace:
         self.event_count = 0
         self._losses = losses
         self._blocks = blocks(path, losses, on_progress)
+        self._searched = 0
 
     def batches(self) -> Iterator[list[Complete]]:
         """The complete events, a few megabytes of text at a time.
@@ -80,6 +94,8 @@ class ChromeTrace:
         pending, is_object = self._find_events()
         for block in self._blocks:
             pending += block
+            if pending and pending[0] in _SEPARATORS:
+                pending = bytearray(pending.lstrip(_SEPARATORS))
             cut, batch = self._strict_batch(pending)
             if batch is None:
                 events, rest, ended = self._salvage(pending, final=False)
@@ -95,19 +111,24 @@ class ChromeTrace:
 
     def _find_events(self) -> tuple[bytearray, bool]:
         seen = bytearray()
+        searched = 0
         for block in self._blocks:
-            first_look = not seen
+            if not seen and block.lstrip(_BLANK)[:1] == b"[":
+                return bytearray(block[block.index(b"[") + 1 :]), False
             seen += block
-            if first_look and seen.lstrip()[:1] == b"[":
-                return bytearray(seen[seen.index(b"[") + 1 :]), False
-            found = _EVENTS_KEY.search(seen)
-            if found:
-                self._keep_header(bytes(seen[: found.start()]), bytes(seen[: found.end()]) + b"]}")
-                return bytearray(seen[found.end() :]), True
-        if not seen.strip(b" \t\r\n\0"):
+            for found in _EVENTS_KEY.finditer(seen, searched):
+                if _depth(bytes(seen[: found.start()])) == 1 or len(seen) > _MAX_TAIL_BYTES:
+                    self._keep_header(bytes(seen[: found.start()]), bytes(seen[: found.end()]) + b"]}")
+                    return bytearray(seen[found.end() :]), True
+            searched = max(len(seen) - 64, 0)
+        found_anywhere = _EVENTS_KEY.search(seen)
+        if found_anywhere:  # the braces before it do not add up: a broken header is no reason to read nothing
+            self._keep_header(bytes(seen[: found_anywhere.start()]), b"")
+            return bytearray(seen[found_anywhere.end() :]), True
+        if not seen.strip(_BLANK):
             raise UnreadableInput(f"{self.path}: the file is empty", "record it again")
         raise UnreadableInput(
-            f"{self.path}: no traceEvents found in {len(seen):,} bytes of JSON",
+            f"{self.path}: no traceEvents found in {count_text(len(seen))} bytes of JSON",
             "export the profile with prof.export_chrome_trace(path)",
         )
 
@@ -116,21 +137,25 @@ class ChromeTrace:
         for pattern in (_BOUNDARY, _ANY_BOUNDARY):
             start = max(len(text) - (64 << 10), 0)
             ends = [match.end() for match in pattern.finditer(text, start)] or [
-                match.end() for match in pattern.finditer(text)
+                match.end() for match in pattern.finditer(text, min(self._searched, start), start + 64)
             ]
             for end in reversed(ends[-_TRIES:]):
                 with memoryview(text)[: text.rindex(b"}", 0, end) + 1] as complete:
                     events = self._strict(b"".join((b"[", complete, b"]")))
                 if events is not None:
+                    self._searched = 0
                     return end, events
+        self._searched = max(len(text) - (64 << 10), 0)
         return 0, None
 
     def _strict(self, text: bytes) -> list[Complete] | None:
         try:
-            events = _STRICT.decode(text)
+            events: list[Any] = _STRICT.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         self.event_count += len(events)
+        begun = sum(1 for event in events if type(event) is Begin and label_of(event.cat, "") is not None)
+        self._losses.add(_NOT_COMPLETE, begun)
         return [event for event in events if type(event) is Complete]
 
     def _last_batch(self, text: bytes, is_object: bool) -> Iterator[list[Complete]]:
@@ -217,7 +242,7 @@ class ChromeTrace:
         found = _NEXT_EVENT.search(text, position)
         stop = found.start() + text.startswith("}", found.start()) if found else len(text)
         broken = text[position:stop]
-        mended = _BAD_ESCAPE.sub(r"\\\\", _QUOTED_NAME.sub(_escape_inner_quotes, broken, count=1))
+        mended = _BAD_ESCAPE.sub(r"\\\\", _with_escaped_name(broken))
         try:
             item, length = _TOLERANT.raw_decode(mended)
         except (ValueError, RecursionError):
@@ -227,7 +252,12 @@ class ChromeTrace:
         return item, stop if found else position + len(broken) - (len(mended) - length)
 
     def _complete(self, item: Any) -> Complete | None:
-        if not isinstance(item, dict) or item.get("ph") != "X":
+        if not isinstance(item, dict):
+            return None
+        if item.get("ph") != "X":
+            phase, its = item.get("ph"), item.get("cat")
+            if (phase == "B" or not isinstance(phase, str)) and isinstance(its, str) and label_of(its, "") is not None:
+                self._losses.add(_NOT_COMPLETE)
             return None
         name, args = item.get("name"), item.get("args")
         if not isinstance(name, str):
@@ -251,15 +281,18 @@ class ChromeTrace:
             found = {key: getattr(header, key) for key in HEADER_KEYS}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             found = _loose_header(loose.decode("utf-8", "replace"))
-        self.header.update({key: value for key, value in found.items() if value is not None})
+        self.header.update({key: _cleaned(value) for key, value in found.items() if value is not None})
 
     def _read_tail(self, start: bytes) -> None:
         tail = bytearray(start)
         for block in self._blocks:
             if len(tail) < _MAX_TAIL_BYTES:
                 tail += block
-        if tail.strip(b" \t\r\n\0}"):
+        rest = bytes(tail).strip(_BLANK)
+        if rest.strip(b"}"):
             self._keep_header(bytes(tail), b'{"":0' + bytes(tail))
+        if _EVENTS_KEY.search(rest) or rest.lstrip(b"} \t\r\n")[:1] in (b"{", b"["):
+            self._losses.add("further content behind the list of events, not read", 1, unit="file")
 
 
 def _decode_at(text: str, position: int) -> tuple[Any, int]:
@@ -279,9 +312,21 @@ def _decode_at(text: str, position: int) -> tuple[Any, int]:
 
 
 def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\r\n,\0":
-        position += 1
-    return position
+    found = _SKIPPED.match(text, position)
+    return found.end() if found else position
+
+
+def _depth(text: bytes) -> int:
+    """How many braces and brackets are open at the end of some JSON."""
+    bare = _STRING.sub(b"", text)
+    return bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
+
+
+def _with_escaped_name(text: str) -> str:
+    """The quotes inside the first name escaped; only so far as a name may reach, and tried once."""
+    begin = text.find('"name"')
+    found = _QUOTED_NAME.match(text, begin, begin + _WINDOW) if begin >= 0 else None
+    return text[:begin] + _escape_inner_quotes(found) + text[found.end() :] if found else text
 
 
 def _escape_inner_quotes(match: re.Match[str]) -> str:
@@ -291,6 +336,14 @@ def _escape_inner_quotes(match: re.Match[str]) -> str:
 def _clean(text: str) -> str:
     """Lone surrogates cannot be written as UTF-8 later."""
     return _SURROGATE.sub("\ufffd", text)
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return {_clean(key): _cleaned(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _identity(value: Any) -> int | str | None:
@@ -336,7 +389,7 @@ def _loose_header(text: str) -> dict[str, Any]:
         match = re.search(rf'"{key}"\s*:\s*', text)
         if match:
             try:
-                found[key], _ = _TOLERANT.raw_decode(text, match.end())
+                found[key], _ = _decode_at(text, match.end())
             except (ValueError, RecursionError):
                 continue
     return found

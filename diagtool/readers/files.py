@@ -122,6 +122,8 @@ def _members(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
                 losses.add("compressed data cut short", 1, "the gzip stream ends before its end mark", "file")
             return
         if stream.eof:
+            if len(pending) < len(GZIP_MAGIC):
+                pending += file.read(block_bytes // 8)
             # A gzip file may hold several members one after the other; anything else behind the end is padding.
             if not pending.startswith(GZIP_MAGIC):
                 return

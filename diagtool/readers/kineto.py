@@ -22,7 +22,7 @@ from diagtool.readers.kineto_args import CallArgs, DeviceArgs, counts, decoded, 
 from diagtool.readers.kineto_labels import CALL_KINDS, Label, label_of, step_kind
 from diagtool.readers.stamps import nanoseconds
 from diagtool.timeline import Timeline
-from diagtool.units import NS_PER_S, plural
+from diagtool.units import NS_PER_S, count_text, plural
 
 FORMAT = "kineto"
 
@@ -47,7 +47,7 @@ def sniff(head: bytes) -> bool:
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] == b"{":
         return b'"traceEvents"' in text or (b'"schemaVersion"' in text and b'"deviceProperties"' in text)
-    return text[:1] == b"[" and re.match(rb'\[\s*\{[^{}]*"ph"\s*:', text) is not None
+    return re.match(rb"\[\s*\{", text) is not None and re.search(rb'"ph"\s*:\s*"', text) is not None
 
 
 def read(path: Path, on_progress: Progress | None = None) -> Timeline:
@@ -63,7 +63,8 @@ def read(path: Path, on_progress: Progress | None = None) -> Timeline:
     timeline = columns.timeline(trace, path)
     if not len(timeline.host) and not len(timeline.device):
         raise UnreadableInput(
-            f"{path}: no host call or device work with a time among {plural(trace.event_count, 'event')}",
+            f"{path}: no host call or device work with a time among {plural(trace.event_count, 'event')}"
+            + "".join(f"; {count_text(loss.count)} x {loss.what}" for loss in losses.all()),
             "let the profiled code run between prof.start() and prof.stop()",
         )
     return timeline

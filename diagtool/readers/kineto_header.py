@@ -25,7 +25,7 @@ def _device(rank: int, index: int, item: dict[str, Any]) -> Device:
     return Device(
         rank=rank,
         index=index,
-        name=str(item.get("name") or ""),
+        name=item["name"] if isinstance(item.get("name"), str) else "",
         sms=max(integer(item.get("numSms"), 0), 0) or None,
         memory_bytes=max(integer(item.get("totalGlobalMem"), 0), 0) or None,
         compute_capability=f"{major}.{minor}" if major >= 0 and minor >= 0 else None,

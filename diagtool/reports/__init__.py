@@ -44,7 +44,7 @@ class Output:
     path: str
 
 
-def parse_outputs(texts: Sequence[str], *, force: bool = False, inputs: Sequence[str] = ()) -> list[Output]:
+def parse_outputs(texts: Sequence[str], *, force: bool = False, inputs: Sequence[Path] = ()) -> list[Output]:
     """The outputs that ``[FORMAT:]PATH`` texts ask for, checked before anything slow begins.
 
     UsageError for an unknown format or extension, two reports on stdout, a missing folder, an output that is one of
@@ -54,11 +54,13 @@ def parse_outputs(texts: Sequence[str], *, force: bool = False, inputs: Sequence
     if sum(output.path == STDOUT for output in outputs) > 1:
         raise UsageError("two reports cannot share stdout", "write one of them to a file")
     paths = [Path(output.path) for output in outputs if output.path != STDOUT]
-    resolved = [path.resolve() for path in paths]
-    given = {Path(name).resolve() for name in inputs}
+    resolved = [_resolved(path) for path in paths]
+    given = {path.resolve() for path in inputs}
     for path, real in zip(paths, resolved, strict=True):
         if resolved.count(real) > 1:
             raise UsageError(f"two reports would be written to {path}", "give each a file of its own")
+        if path.is_fifo():
+            raise UsageError(f"{path} is a pipe", "write to a file, or to - and pipe that")
         if path.is_dir():
             raise UsageError(f"{path} is a directory", f"name a file in it: {path / 'diagnosis.json'}")
         if not path.parent.is_dir():
@@ -86,6 +88,16 @@ def write(diagnosis: Diagnosis, outputs: Sequence[Output], stdout: TextIO | None
             ) from error
         written.append(output.path)
     return written
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot write {str(path)[:80]}: {getattr(error, 'strerror', error)}") from error
+    return path.resolve()
 
 
 def _parse(text: str) -> Output:

@@ -7,4 +7,5 @@ from diagtool.diagnosis import Diagnosis, to_json
 
 def render(diagnosis: Diagnosis, out: TextIO) -> None:
     """Write the public JSON."""
-    out.write(to_json(diagnosis) + "\n")
+    encoding = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "")
+    out.write(to_json(diagnosis, ascii_only=encoding != "utf8") + "\n")

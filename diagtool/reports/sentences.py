@@ -12,6 +12,8 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
             "No verdict: the input holds no device events.",
             "Nothing can be said about the device; see Not known.",
         ]
+    if not window.seconds:
+        return ["No verdict: the device events have no length.", "A share of nothing is not a figure."]
     busy = diagnosis.mean("device.busy_fraction")
     many = len(diagnosis.devices) > 1
     device, it = ("The devices are", "them") if many else ("The device is", "it")

@@ -4,18 +4,18 @@
 terminal.
 """
 
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TextIO
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
 from diagtool.diagnosis import Diagnosis, Evidence, Finding, Table
 from diagtool.reports.sentences import verdict
-from diagtool.units import bytes_text, count_text, duration_text, listing, percent_text, plural
+from diagtool.units import bytes_text, count_text, duration_text, listing, percent_text, plural, printable
 
 WIDTH = 80
 _BAR = 30
@@ -30,7 +30,6 @@ _SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 # Between a number and its unit, so that a line does not break there.
 _KEEP = "\N{NO-BREAK SPACE}"
 _PLAIN = str.maketrans({"·": "-", "…": "~"})
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
 def render(diagnosis: Diagnosis, out: TextIO) -> None:
@@ -43,12 +42,15 @@ def render(diagnosis: Diagnosis, out: TextIO) -> None:
 
 
 def shown(name: str, width: int) -> str:
-    """A name from a trace on one line of at most ``width`` characters, its middle left out where it is longer."""
-    text = _UNPRINTABLE.sub(" ", name)
-    if len(text) <= width or width < 3:
-        return text[:width]
+    """A name from a trace on one line of at most ``width`` cells, its middle left out where it is longer."""
+    text = printable(name)
+    if cell_len(text) <= width:
+        return text
+    if width < 3:
+        return set_cell_size(text, width)
     head = (width - 1) * 2 // 3
-    return f"{text[:head]}…{text[-(width - 1 - head) :]}"
+    tail = text[::-1]
+    return f"{set_cell_size(text, head)}…{set_cell_size(tail, width - 1 - head)[::-1]}"
 
 
 def _plain(line: Text, out: TextIO) -> Text:
@@ -102,7 +104,7 @@ def _tables(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
 
 
 def _header(diagnosis: Diagnosis, width: int) -> str:
-    names = list(dict.fromkeys(device.name or "unnamed device" for device in diagnosis.devices))
+    names = [shown(name, 40) for name in dict.fromkeys(d.name or "unnamed device" for d in diagnosis.devices)]
     files = [PurePath(file).name for file in diagnosis.source.files]
     parts = [listing(names, 2) if names else "no device"]
     if len(diagnosis.devices) > 1:
@@ -122,7 +124,7 @@ def _fit(parts: Sequence[str], width: int) -> str:
 
 
 def _wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterator[Text]:
-    clean = _UNPRINTABLE.sub(" ", text)
+    clean = printable(text)
     for line in textwrap.wrap(clean, width, initial_indent=indent, subsequent_indent=indent) or [""]:
         yield Text(line.replace(_KEEP, " "), style=style)
 
@@ -242,6 +244,8 @@ def _value(value: object, unit: str) -> str:
         return "unknown"
     if isinstance(value, str):
         return shown(value, 60)
+    if not unit:
+        return str(value)
     number = float(str(value))
     if unit == "s":
         return duration_text(number)
@@ -290,6 +294,8 @@ def _read(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"{count_text(loss.count)} x {loss.what}{f' ({shown(loss.detail, 80)})' if loss.detail else ''}."
     for note in diagnosis.source.notes:
         yield f"{note}."
+    if diagnosis.window is not None and "no step marks" in diagnosis.window.note:
+        yield f"Window: {diagnosis.window.note}."
 
 
 def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
@@ -305,7 +311,7 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
     if bound.resource == "unknown" and bound.reason:
         yield f"{bound.reason[0].upper()}{bound.reason[1:]}."
     unseen = window.outside_s - window.judged_outside_s
-    if unseen > 0:
+    if unseen > 0 and len({device.rank for device in diagnosis.devices}) == len(diagnosis.devices):
         yield (
             f"{duration_text(unseen)} of the steps lie outside the device window; whether the device worked then was "
             "not recorded."

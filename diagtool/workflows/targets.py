@@ -10,7 +10,7 @@ import msgspec
 from diagtool.diagnosis import Diagnosis, check
 from diagtool.errors import TargetNotFound, UnreadableInput
 from diagtool.readers import read
-from diagtool.readers.files import Progress, head
+from diagtool.readers.files import Losses, Progress, blocks, head
 from diagtool.redaction import redact
 from diagtool.run_analyses import diagnose
 
@@ -19,11 +19,20 @@ _DIAGNOSIS_START = b'{"schema":'
 
 def resolve(targets: Sequence[str]) -> list[Path]:
     """The paths of the targets. TargetNotFound names the nearest one for each that does not exist."""
-    paths = [Path(target).expanduser() for target in targets]
+    paths = [_expanded(target) for target in targets]
     for path in paths:
         if not _exists(path):
             raise TargetNotFound(f"no such file or directory: {path}", _nearest(path))
     return paths
+
+
+def _expanded(target: str) -> Path:
+    if not target:
+        raise TargetNotFound("an empty TARGET", "give a trace file or a directory of rank traces")
+    try:
+        return Path(target).expanduser()
+    except RuntimeError:  # ~somebody who is unknown here
+        return Path(target)
 
 
 def _exists(path: Path) -> bool:
@@ -34,10 +43,9 @@ def _exists(path: Path) -> bool:
 
 
 def diagnose_targets(
-    targets: Sequence[str], *, window: str = "device", redacted: bool = False, on_progress: Progress | None = None
+    paths: Sequence[Path], *, window: str = "device", redacted: bool = False, on_progress: Progress | None = None
 ) -> Diagnosis:
     """The diagnosis of one trace, of several, of a directory of rank traces, or a diagnosis.json read again."""
-    paths = resolve(targets)
     if len(paths) == 1 and paths[0].is_file() and _is_diagnosis(paths[0]):
         found = _load(paths[0])
     else:
@@ -52,16 +60,24 @@ def _is_diagnosis(path: Path) -> bool:
 
 def _load(path: Path) -> Diagnosis:
     try:
-        found = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Diagnosis)
+        text = b"".join(blocks(path, Losses())).decode()
+        found = msgspec.convert(json.loads(text, parse_constant=_refused), Diagnosis)
         check(found)
         return found
     except (ValueError, TypeError, RecursionError) as error:
         raise UnreadableInput(f"{path}: a damaged diagnosis: {error}", "diagnose the trace again") from error
 
 
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def _nearest(path: Path) -> str:
     parent = path.parent
-    names = sorted(item.name for item in parent.iterdir()) if _exists(path.parent) and parent.is_dir() else []
+    try:
+        names = sorted(item.name for item in parent.iterdir())
+    except (OSError, ValueError):
+        names = []
     close = get_close_matches(path.name, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {parent / close[0]}?"

@@ -136,9 +136,33 @@ def test_correlation_ids_that_repeat_within_a_process_take_the_latest_before(tmp
 
 def test_time_after_the_last_event_of_a_step_window_is_the_steps_own(tmp_path):
     events = (step(0, 100), launch(1, 2, id=1), kernel(5, 40, id=1), sync(30, 45), op(45, 90, "sampling"))
-    found, one = idle(*events, tmp_path=tmp_path, window="steps")
+    found, one = idle(*events, recording(-5, 200), tmp_path=tmp_path, window="steps")
     assert found == {"host": 56, "launch": 1, "queue": 3, "sync": 5}
     assert one.by_name["sampling"] == 45_000
+    assert idle(*events, tmp_path=tmp_path, window="steps")[0]["unknown"] == 60, "not recorded, not blamed"
+    later = (launch(60, 70, id=2), kernel(300, 310, id=2))
+    found, _ = idle(*events, *later, tmp_path=tmp_path, window="steps")
+    assert found == {"host": 16, "launch": 11, "queue": 33, "sync": 5}
+
+
+def test_a_step_window_without_marks_says_what_it_is(tmp_path):
+    found = diagnose(timeline(tmp_path, *healthy()), window="steps")
+    assert found.window.kind == "device"
+    assert "no step marks on 1 device" in found.window.note
+
+
+def test_a_device_that_is_mostly_idle_is_not_healthy(tmp_path):
+    graph = [call(0, 10, 1, "cudaGraphLaunch"), *(kernel(20 + 10 * n, 23 + 10 * n, id=1) for n in range(1000))]
+    sets = [
+        e
+        for n in range(200)
+        for e in (call(50 * n, 50 * n + 49, n + 1, "cudaMemsetAsync"), memset(50 * n + 49, 50 * n + 50, id=n + 1))
+    ]
+    for events in (graph, sets):
+        found = diagnose(timeline(tmp_path, *events))
+        assert not found.healthy
+        assert found.findings[0].severity == "critical"
+    assert not diagnose(timeline(tmp_path, kernel(10, 10, id=1))).healthy
 
 
 span = st.tuples(st.integers(0, 200), st.integers(0, 60))

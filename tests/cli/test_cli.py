@@ -74,7 +74,7 @@ def test_redacted_reports_name_no_file_or_path(tmp_path):
         hidden = run("profile", path, "--json", *flags, **environment).stdout
         assert "host-42" not in hidden
         assert "alice" not in hidden
-        assert json.loads(hidden)["source"]["files"] == ["input-1.trace.json"]
+        assert json.loads(hidden)["source"]["files"] == ["input-1.json"]
         jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(hidden))
 
 
@@ -98,6 +98,11 @@ MISTAKES = {
     "same output twice": (["profile", "trace.json", "-o", "a.json", "-o", "a.json"], 2, "two reports would be written"),
     "same output spelt otherwise": (["profile", "trace.json", "-o", "a.json", "-o", "./a.json"], 2, "two reports"),
     "output inside the input": (["profile", ".", "-fo", "json:notes.txt"], 2, "notes.txt is the input"),
+    "empty name": (["profile", ""], 2, "an empty TARGET"),
+    "unknown home": (["profile", "~nobody-here/x"], 2, "no such file or directory: ~nobody-here/x"),
+    "endless output": (["profile", "trace.json", "-o", "x" * 300 + ".json"], 2, "cannot write xxx"),
+    "pipe": (["profile", "/dev/null"], 4, "a pipe or device, not a file"),
+    "empty window": (["profile", "trace.json", "--window", ""], 2, "--window is ''"),
     "endless name": (["profile", "x" * 300], 2, "no such file or directory: xxx"),
     "unknown word": (["explain", "host-bond"], 2, "nothing is called 'host-bond'\nhint: did you mean host-bound?"),
 }  # fmt: skip
@@ -171,6 +176,23 @@ def test_output_that_cannot_be_written():
     assert "cannot write /dev/full" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("profile", GPU_SAMPLE), ("explain",), ("doctor",)])
+def test_a_full_or_closed_stdout_is_one_clear_line(arguments):
+    words = " ".join(map(str, arguments))
+    for redirection, code, line in ((">/dev/full", 2, "cannot write to stdout"), (">&-", 0, ""), ("2>&-", 0, "")):
+        command = f"{sys.executable} -m diagtool {words} {redirection}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=PLAIN, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+        assert line in done.stderr
+
+
+def test_json_for_a_terminal_that_knows_only_ascii(tmp_path):
+    path = write(tmp_path / "t.json", trace(*healthy(), kernel(0, 1, name="kärnel") | {"dur": -1}))
+    done = run("profile", path, "--json", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert "kärnel" in json.loads(done.stdout)["source"]["lost"][0]["detail"]
+
+
 def test_a_wrong_setting_names_the_right_one(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.diagtool]\nwindw = 'steps'\n")
     done = run("profile", GPU_SAMPLE, cwd=tmp_path)
@@ -199,7 +221,7 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 
 def test_an_internal_error_is_called_a_bug(tmp_path):
     program = "import diagtool.workflows.targets as t; from diagtool.cli.app import main; import sys\n"
-    program += "t.diagnose_targets = lambda *a, **k: 1 / 0\nsys.argv = ['diagtool', 'profile', 'x']\nmain()"
+    program += "t.diagnose_targets = lambda *a, **k: 1 / 0\nsys.argv = ['diagtool', 'profile', '.']\nmain()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=PLAIN, check=False)
     assert done.returncode == 5
     assert "this is a bug in diagtool" in done.stderr
@@ -208,7 +230,7 @@ def test_an_internal_error_is_called_a_bug(tmp_path):
 def test_interrupted():
     program = "import diagtool.workflows.targets as t; from diagtool.cli.app import main; import sys\n"
     program += "def stop(*a, **k): raise KeyboardInterrupt\nt.diagnose_targets = stop\n"
-    program += "sys.argv = ['diagtool', 'profile', 'x']\nmain()"
+    program += "sys.argv = ['diagtool', 'profile', '.']\nmain()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=PLAIN, check=False)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr

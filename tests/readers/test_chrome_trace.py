@@ -93,6 +93,52 @@ def test_broken_tail_costs_nothing_but_itself(tmp_path):
     assert reader.header["baseTimeNanoseconds"] == 12
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        text() + text(),
+        gzip.compress(text(), mtime=0) + gzip.compress(text(), mtime=0),
+        text(zzz=0)[:-1] + b', "traceEvents": [{}]}',
+    ],
+    ids=["two traces", "two gzipped traces", "two lists"],
+)
+def test_content_behind_the_events_is_said_to_be_unread(tmp_path, content):
+    found, lost, *_ = names(saved(tmp_path, content))
+    assert found == expected()
+    assert [loss.what for loss in lost] == ["further content behind the list of events, not read"]
+
+
+@pytest.mark.parametrize("inner", [[], EVENTS[:2]])
+def test_a_list_of_events_inside_metadata_is_not_the_list(tmp_path, inner):
+    content = json.dumps({"metadata": {"traceEvents": inner}} | trace(*EVENTS)).encode()
+    assert names(saved(tmp_path, content))[0] == expected()
+
+
+@pytest.mark.parametrize("change", [{"ph": "B"}, {"ph": None}, {"ph": 7}])
+def test_device_work_that_is_not_complete_is_counted(tmp_path, change):
+    found, lost, *_ = names(write(tmp_path / "t.json", trace(*EVENTS, kernel(0, 9) | change)))
+    assert found == expected()
+    assert [(loss.what, loss.count) for loss in lost] == [
+        ("events of device or host work that are not complete ones (ph X)", 1)
+    ]
+
+
+def test_a_gzip_member_that_ends_one_byte_before_a_read(tmp_path):
+    first = gzip.compress(text()[:2000], mtime=0)
+    body = first[10:]
+    for short in range(3):
+        padding = b"x" * (files.BLOCK_BYTES // 8 - len(first) - 1 - short)
+        padded = first[:3] + b"\x08" + first[4:10] + padding + b"\0" + body
+        found, lost, *_ = names(saved(tmp_path, padded + gzip.compress(text()[2000:], mtime=0)))
+        assert (found, lost) == (expected(), ())
+
+
+def test_small_hostile_files_are_read_in_no_time(tmp_path):
+    one = json.dumps(kernel(0, 1)).encode()
+    names(saved(tmp_path, b'{"traceEvents":[' + one + b', {"ph":"X",' + b'"name":"a\\q"x,' * 20_000))
+    names(saved(tmp_path, b'{"traceEvents":[' + one + b"," + b" " * 30_000_000 + one + b"]}"))
+
+
 def test_cut_json_keeps_every_whole_event(tmp_path):
     whole = text()
     for stop in range(whole.index(b"k20"), whole.index(b"k24"), 37):
@@ -172,7 +218,7 @@ def test_deep_nesting_is_survived(tmp_path):
     assert sum(loss.count for loss in lost) >= 1
 
 
-@pytest.mark.parametrize("content", [b"", b"   \n", b"\0\0\0", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b"", b"   \n", b"\0\0\0", gzip.compress(b"", mtime=0)])
 def test_empty_files_are_refused(tmp_path, content):
     with pytest.raises(UnreadableInput, match="empty"):
         names(saved(tmp_path, content))

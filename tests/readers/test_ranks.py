@@ -37,15 +37,23 @@ def test_stated_ranks_are_labels(tmp_path):
 
 
 def test_unstated_ranks_are_numbered(tmp_path):
-    found = read(saved(tmp_path, "a.json", *EVENTS), saved(tmp_path, "b.json", *EVENTS))
+    found = read(saved(tmp_path, "a.json", *EVENTS), saved(tmp_path, "b.json", *EVENTS[:-1]))
     assert sorted(set(found.device["rank"])) == [0, 1]
     assert found.source.lost == ()
 
 
 def test_a_rank_stated_twice_gets_a_label_of_its_own(tmp_path):
-    found = read(saved(tmp_path, "a.json", *EVENTS, rank=0), saved(tmp_path, "b.json", *EVENTS, rank=0))
+    found = read(saved(tmp_path, "a.json", *EVENTS, rank=0), saved(tmp_path, "b.json", *EVENTS[:-1], rank=0))
     assert sorted(set(found.device["rank"])) == [0, 1]
     assert found.source.notes == ("b.json states rank 0 as another does: labelled 1",)
+
+
+def test_one_trace_given_twice_is_said(tmp_path):
+    one, other = (saved(tmp_path, name, *EVENTS) for name in ("a.json", "a.json.gz"))
+    assert read(one, other).source.notes == ("a.json and a.json.gz look like one trace given twice",)
+    again = read(one, tmp_path / "." / "a.json")
+    assert again.source.notes == ("1 path given twice, read once",)
+    assert set(again.device["rank"]) == {0}
 
 
 def test_launches_are_matched_within_their_rank(tmp_path):

@@ -87,6 +87,25 @@ def test_names_are_text_and_cannot_steer_the_terminal(tmp_path):
     assert "\u202e" not in text
 
 
+def test_a_device_name_is_text_too(tmp_path):
+    text = text_of(
+        diagnose(
+            timeline(tmp_path, *healthy(), deviceProperties=[{"id": 0, "name": "\x1b[31mE\n\u202e\u200b" + "X" * 99}])
+        )
+    )
+    assert not set("\x1b\u202e\u200b") & set(text)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_wide_characters_count_twice(tmp_path):
+    from rich.cells import cell_len
+
+    assert cell_len(shown("漢" * 60, 21)) <= 21
+    assert (
+        max(map(cell_len, text_of(diagnose(timeline(tmp_path, op(0, 500, "漢" * 90), *healthy()))).splitlines())) <= 80
+    )
+
+
 def test_a_terminal_that_cannot_draw_gets_plain_bars(tmp_path):
     text = text_of(diagnose(read(GPU_SAMPLE)), encoding="ascii")
     assert "####" in text
