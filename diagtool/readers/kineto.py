@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from diagtool.diagnosis import Source
 from diagtool.errors import UnreadableInput
 from diagtool.readers import kineto_header
-from diagtool.readers.chrome_trace import ChromeTrace, Complete
+from diagtool.readers.chrome_trace import ChromeTrace
 from diagtool.readers.files import Losses, Progress
 from diagtool.readers.kineto_args import CallArgs, DeviceArgs, counts, decoded, integer, product, real
 from diagtool.readers.kineto_labels import CALL_KINDS, Label, label_of, step_kind
 from diagtool.readers.stamps import nanoseconds
+from diagtool.readers.trace_events import Complete
 from diagtool.timeline import Timeline
 from diagtool.units import NS_PER_S, count_text, plural
 

@@ -7,9 +7,10 @@ import pytest
 from builders import H100, kernel, launch, trace, write
 
 from diagtool.errors import UnreadableInput
-from diagtool.readers import chrome_trace, files
+from diagtool.readers import files
 from diagtool.readers.chrome_trace import ChromeTrace
 from diagtool.readers.files import Losses
+from diagtool.readers.trace_events import Complete, decode
 
 EVENTS = [
     event
@@ -251,4 +252,4 @@ def test_typed_and_tolerant_readings_agree(tmp_path, monkeypatch):
 
 def test_every_phase_of_the_format_is_known():
     for phase in "XBEiIRCMsftbneNODPVv()c":
-        assert chrome_trace._STRICT.decode(json.dumps([{"ph": phase}]).encode())
+        assert decode(json.dumps([{"ph": phase}]).encode(), Losses()) == ([Complete()] if phase == "X" else [], 1)
