@@ -84,7 +84,9 @@ def listing(names: Sequence[str], most: int = 3) -> str:
 def nearest(name: str, known: Sequence[str]) -> str:
     """A hint that names the known word closest to a mistyped one, or all of them."""
     close = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else f"known: {', '.join(sorted(known))}"
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"known: {', '.join(sorted(known)[:12])}{', ...' if len(known) > 12 else ''}"
 
 
 def _decimals(size: float) -> int:

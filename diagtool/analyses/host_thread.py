@@ -33,6 +33,8 @@ HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(r"^(?:cuda|hip|cu)(?:Malloc|Free|HostAlloc|HostFree|MemCreate|MemMap|MemUnmap|MemRelease|MemAlloc|MemFree)"),
     ),
 )  # fmt: skip
+# An allocation or free this long does more than allocate.
+START_UP_CALL_NS = 50_000_000
 _PLAIN_COPY = re.compile(r"(?:cuda|hip|cu)Memcpy(?!.*Async)")
 _CAPTURE_BEGIN, _CAPTURE_END = re.compile("StreamBeginCapture"), re.compile("StreamEndCapture")
 
@@ -66,7 +68,10 @@ class HostThread:
         following = np.searchsorted(closed.starts, opened.ends)
         ended = following < len(closed.starts)
         captures = intervals.union(opened.starts[ended], closed.ends[following[ended]])
-        found["warm-up"] = intervals.join(found["warm-up"], captures)
+        # The first call of a process that allocates or frees also makes the context: that is start-up, not churn.
+        calls = found["allocator-churn"]
+        long = calls.ends - calls.starts > START_UP_CALL_NS
+        found["warm-up"] = intervals.join(found["warm-up"], captures, Intervals(calls.starts[long], calls.ends[long]))
         return found
 
     def by_name(self, pieces: Intervals) -> dict[str, int]:

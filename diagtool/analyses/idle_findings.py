@@ -10,7 +10,7 @@ from diagtool.diagnosis import Evidence, Finding, Fix, finding
 from diagtool.grouping import distinct
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
-from diagtool.units import fraction, seconds
+from diagtool.units import fraction, plural, seconds
 
 # From here on recording Python calls is a large part of what the host does.
 _PYTHON_SHARE, _PYTHON_CALLS = 0.25, 1000
@@ -41,10 +41,9 @@ class _Judge:
         return [
             host_bound,
             self._python_note() if host_bound else None,
-            self._host_work("data-loading", "The device waits while the launching thread loads the next batch.", (
-                Fix("Load batches in other processes, ahead of use.", "DataLoader(num_workers=4, prefetch_factor=2)"),
-                Fix("Move decoding and augmentation to the workers, and copy from pinned memory."),
-            )),
+            self._host_work(
+                "data-loading", "The device waits while the launching thread loads the next batch.", self._loader_fix()
+            ),
             self._host_work("warm-up", "The device waits while the host compiles, tunes, captures or loads code.", (
                 Fix("Warm up before the window: run every shape once, then start the profiler.",
                     "torch.profiler.schedule(wait=1, warmup=3, active=5)"),
@@ -84,7 +83,8 @@ class _Judge:
         )
 
     def _of_window(self, what: str, ns: int) -> Evidence:
-        return Evidence(what, fraction(ns, self._window_ns), "fraction", "the window")
+        whole = "the window" if len(self._splits) == 1 else "all windows"
+        return Evidence(what, fraction(ns, self._window_ns), "fraction", whole)
 
     def _host_bound(self) -> Finding | None:
         inside, outside = self._inside["host-bound"], self._outside.get("host-bound", 0)
@@ -122,7 +122,7 @@ class _Judge:
             lost_fraction=0.0,
             evidence=(
                 Evidence("Python calls recorded", self._python_calls, "count"),
-                Evidence("are Python calls", share, "fraction", "the host's events"),
+                Evidence("Python calls", share, "fraction", "the host's events"),
             ),
             fix=(
                 Fix(
@@ -140,6 +140,19 @@ class _Judge:
             return (Fix("The work is graph-launched already: shorten what the host runs between the graphs."),)
         return (*self._graph_fix(), Fix("Give the device more work per launch: larger batches, fused operators."))
 
+    def _loader_fix(self) -> tuple[Fix, ...]:
+        names = self._timeline.host["name"].cat.categories
+        if any("MultiProcessingDataLoader" in str(name) for name in names):
+            return (
+                Fix("The workers are too slow for the device: more of them, or further ahead.",
+                    "DataLoader(num_workers=..., prefetch_factor=...)"),
+                Fix("Shorten what each worker does for a batch."),
+            )  # fmt: skip
+        return (
+            Fix("Load batches in other processes, ahead of use.", "DataLoader(num_workers=4, prefetch_factor=2)"),
+            Fix("Move decoding and augmentation to the workers, and copy from pinned memory."),
+        )
+
     def _launch_fix(self) -> tuple[Fix, ...]:
         if self._mostly_graphs():
             return (Fix("The work is graph-launched already: join small graphs, fuse the kernels inside them."),)
@@ -151,28 +164,30 @@ class _Judge:
     def _graph_fix(self) -> tuple[Fix, ...]:
         """How to launch a step with one call, in the flags of the server that made the trace."""
         servers = {
-            "vllm": Fix("Capture the step in a CUDA graph: start vLLM without --enforce-eager."),
-            "sglang": Fix("Capture the step in a CUDA graph: start SGLang without --disable-cuda-graph."),
+            "vllm": Fix("Capture the step in a GPU graph: vLLM does unless --enforce-eager is set."),
+            "sglang": Fix("Capture the step in a GPU graph: SGLang does unless --disable-cuda-graph is set."),
         }
-        own = Fix("Capture the step in a CUDA graph.", 'torch.compile(model, mode="reduce-overhead")')
+        own = Fix("Capture the step in a GPU graph.", 'torch.compile(model, mode="reduce-overhead")')
         return (servers.get(str(self._timeline.environment.get("server")), own),)
 
     def _host_work(self, cause: str, title: str, fix: Sequence[Fix]) -> Finding | None:
         inside, outside = self._inside[cause], self._outside.get(cause, 0)
         evidence = [
-            self._of_window("idle inside it", inside),
+            *([self._of_window("idle inside it", inside)] if inside else []),
             *self._outside_evidence(outside),
         ]
         if cause == "warm-up":
             count, slow = (sum(one.slow_calls[i] for one in self._splits) for i in (0, 1))
             if count:
-                evidence.append(self._of_window(f"idle inside launch calls that loaded code ({count})", slow))
+                evidence.append(
+                    self._of_window(f"idle inside {plural(count, 'launch call')} far longer than usual", slow)
+                )
         if cause == "data-loading":
             idle = sum(one.idle_ns for one in self._splits)
             loading = sum(one.loader_ns for one in self._splits)
             outside_idle = sum(one.window.judged_outside.total_ns for one in self._splits)
             share = fraction(loading + outside, idle + outside_idle)
-            evidence.append(Evidence("idle time inside the loader", share, "fraction", "all idle time"))
+            evidence.append(Evidence("inside the loader", share, "fraction", "all idle time"))
         slow_calls = cause == "warm-up"
         return self._finding(
             cause,
@@ -185,12 +200,16 @@ class _Judge:
     def _outside_evidence(self, outside_ns: int) -> list[Evidence]:
         if not outside_ns:
             return []
-        what = "before the first or after the last device event of the step"
+        mean = ", mean of devices" if len(self._splits) > 1 else ""
+        what = f"before the first or after the last device event of the step{mean}"
         return [Evidence(what, seconds(outside_ns) / len(self._splits), "s")]
+
+    def _deepest_of(self) -> str:
+        return "deepest call" if len(self._splits) == 1 else "deepest call, mean of devices"
 
     def _deepest(self, most: int = 3) -> list[Evidence]:
         return [
-            Evidence(name, seconds(ns) / len(self._splits), "s", "deepest call")
+            Evidence(name, seconds(ns) / len(self._splits), "s", self._deepest_of())
             for name, ns in longest_first(one.host_bound_by_name for one in self._splits)[:most]
         ]
 
@@ -211,7 +230,7 @@ class _Judge:
         small = typical < call
         return self._finding(
             "small-kernels" if small else "launch-bound",
-            "The typical kernel is shorter than its launch, so the device waits for launches."
+            "The typical kernel takes less time than its launch, so the device waits for launches."
             if small
             else "The device waits for launches: inside the calls, and until the work has started.",
             lambda one: one.by_class["launch"] - one.slow_calls[1] + one.start_up_ns,
@@ -289,7 +308,7 @@ class _Judge:
         lost = sum(one.graph_holes[1] for one in self._splits)
         evidence = (
             self._of_window("idle between a graph launch and its first recorded node", lost),
-            Evidence("such holes", count, "count"),
+            Evidence("holes", count, "count"),
             Evidence("longest hole", seconds(max(one.graph_holes[2] for one in self._splits)), "s"),
         )
         hole = self._finding(
@@ -307,7 +326,7 @@ class _Judge:
             "The first part of the graphs was not recorded: the device is likely busy where it looks idle.",
             lost_s=0.0,
             lost_fraction=0.0,
-            evidence=evidence,
+            evidence=evidence[:1],
             fix=(Fix("Do not read the idle share of these stretches as idle time."),),
             where=hole.where,
             severity_at_least="info",

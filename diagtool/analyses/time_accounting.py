@@ -17,6 +17,7 @@ from diagtool.diagnosis import Column, Evidence, Finding, Fix, Metric, Result, S
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
 
+_ALL_RANKS = Fix("When one rank arrives late the others wait inside the collective: diagnose all ranks together.")
 _PIN = Fix("Copy from pinned memory, asynchronously.", "tensor.pin_memory().to(device, non_blocking=True)")
 
 
@@ -116,10 +117,10 @@ def _communication(accounts: Sequence[Account]) -> Finding | None:
         "Collectives run while nothing else does: they are not hidden behind compute.",
         lost_s=seconds(worst.communication_ns),
         lost_fraction=_judged_share(worst, worst.communication_ns),
-        evidence=(Evidence("collectives alone on the device", _share(accounts, lost), "fraction", "the window"),),
+        evidence=(Evidence("collectives alone on the device", _share(accounts, lost), "fraction", _whole(accounts)),),
         fix=(
             Fix("Overlap collectives with independent compute: a second stream, bucketed or chunked reduction."),
-            Fix("When one rank arrives late the others wait inside the collective: diagnose all ranks together."),
+            *([_ALL_RANKS] if len(accounts) == 1 else []),
         ),
         where=worst.window.place,
     )
@@ -139,7 +140,7 @@ def _copies(timeline: Timeline, context: Context, accounts: Sequence[Account]) -
             for kind, share in shares.items()
             if share
             for item in (
-                Evidence(f"{kind} copies alone on the device", share, "fraction", "the window"),
+                Evidence(f"{kind} copies alone on the device", share, "fraction", _whole(accounts)),
                 *_transfers(timeline, context, kind),
             )
         ),
@@ -179,3 +180,7 @@ def _judged_share(item: Account, lost_ns: int) -> float:
 
 def _share(accounts: Sequence[Account], ns: int) -> float | None:
     return fraction(ns, sum(item.window.length_ns for item in accounts))
+
+
+def _whole(accounts: Sequence[Account]) -> str:
+    return "the window" if len(accounts) == 1 else "all windows"

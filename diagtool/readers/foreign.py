@@ -65,5 +65,5 @@ def refusal(path: Path, head: bytes, readable: Sequence[str]) -> DiagtoolError:
     text = head.lstrip(b"\xef\xbb\xbf")
     for known in FOREIGN:
         if known.sniff(text):
-            return UnsupportedFormat(f"{path}: {known.title}, not a trace: {known.lacks}", known.hint)
+            return UnsupportedFormat(f"{path}: {known.title}, not a timeline: {known.lacks}", known.hint)
     return UnsupportedFormat(f"{path}: not a {' or '.join(readable)}", RECORD_TRACE)

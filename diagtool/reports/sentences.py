@@ -1,6 +1,6 @@
 """The verdict in one or two sentences that a manager understands, shared by every report for people."""
 
-from diagtool.diagnosis import Diagnosis
+from diagtool.diagnosis import Diagnosis, Finding
 from diagtool.units import duration_text, percent_text
 
 
@@ -19,8 +19,8 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     device, it = ("The devices are", "them") if many else ("The device is", "it")
     idle = f"{device} idle {percent_text(1 - busy)} of the window"
     if diagnosis.healthy:
-        words = "as far as the trace can be believed" if diagnosis.doubted else "healthy"
-        return [f"{device} busy {percent_text(busy)} of the window and nothing costs 5 % of it: {words}."]
+        words = ", as far as the trace can be believed" if diagnosis.doubted else ": healthy"
+        return [f"{device} busy {percent_text(busy)} of the window and nothing costs 5 % of it{words}."]
     share = percent_text(bound.share)
     sentences = {
         "host": f"{idle}: the host cannot feed {it}.",
@@ -35,13 +35,18 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
         first = f"{idle}, and the trace does not show why."
     if bound.resource == "host" and window.judged_outside_s > window.seconds:
         first = (
-            f"{device} busy {percent_text(busy)} of the window of {duration_text(window.seconds)}, but "
-            f"{duration_text(window.judged_outside_s)} of the step pass on the host outside it."
+            f"{device} busy {percent_text(busy)} of the window of {duration_text(window.seconds)}, but the steps "
+            f"spend another {duration_text(window.judged_outside_s)} on the host outside it."
         )
     costliest = next((f for f in diagnosis.findings if f.lost_s), None)
     if costliest is None:
         return [first]
-    return [
-        first,
-        f"At stake: {duration_text(costliest.lost_s)} ({percent_text(costliest.lost_fraction)}), {costliest.cause}.",
-    ]
+    where = f" on {place(costliest)}" if many else ""
+    share = percent_text(costliest.lost_fraction)
+    return [first, f"Costliest: {costliest.cause}, {duration_text(costliest.lost_s)} ({share}){where}."]
+
+
+def place(finding: Finding) -> str:
+    """The device a finding is about, as words."""
+    rank, device = finding.where.get("rank"), finding.where.get("device")
+    return f"rank {rank}" if device in (0, rank, None) else f"rank {rank}, device {device}"

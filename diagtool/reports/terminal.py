@@ -4,6 +4,8 @@
 terminal.
 """
 
+import math
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -14,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from diagtool.diagnosis import Diagnosis, Evidence, Finding, Table
-from diagtool.reports.sentences import verdict
+from diagtool.reports.sentences import place, verdict
 from diagtool.units import bytes_text, count_text, duration_text, listing, percent_text, plural, printable
 
 WIDTH = 80
@@ -27,6 +29,7 @@ _CAUSE_COLUMNS = (("host", 7), ("launch", 6), ("sync", 5), ("queue", 5), ("other
 _HOST_CAUSES = ("host-bound", "data-loading", "warm-up", "allocator-churn")
 _LEAST_UNKNOWN = 0.005
 _SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
 # Between a number and its unit, so that a line does not break there.
 _KEEP = "\N{NO-BREAK SPACE}"
 _PLAIN = str.maketrans({"·": "-", "…": "~"})
@@ -43,7 +46,7 @@ def render(diagnosis: Diagnosis, out: TextIO) -> None:
 
 def shown(name: str, width: int) -> str:
     """A name from a trace on one line of at most ``width`` cells, its middle left out where it is longer."""
-    text = printable(name)
+    text = _ADDRESS.sub("", printable(name))
     if cell_len(text) <= width:
         return text
     if width < 3:
@@ -114,7 +117,8 @@ def _header(diagnosis: Diagnosis, width: int) -> str:
     if isinstance(events, int):
         parts.append(plural(events, "event"))
     if diagnosis.window is not None:
-        parts.append(f"window {duration_text(diagnosis.window.seconds)}")
+        mean = "mean window" if len(diagnosis.devices) > 1 else "window"
+        parts.append(f"{mean} {duration_text(diagnosis.window.seconds)}")
     return shown(" · ".join(parts), width) if len(parts) < 3 else _fit(parts, width)
 
 
@@ -155,10 +159,16 @@ def _accounting(diagnosis: Diagnosis, table: Table, width: int, drawing: bool) -
 def _bar(name: str, seconds: object, share: object, width: int, drawing: bool) -> Text:
     fraction, value = float(str(share or 0)), float(str(seconds or 0))
     size = max(min(width - 50, _BAR), 10)
-    filled = round(fraction * size) or (1 if fraction else 0)
-    mark = "█" if drawing else "#"
-    bar = mark * filled if fraction >= 0.01 else ("▏" if drawing else "|") if fraction else ""
+    filled = math.ceil(fraction * size - 0.5) or (1 if fraction else 0)
+    bar = _blocks(fraction * size) if drawing else "#" * filled
     return Text(f"  {name:<14} {bar:<{size}} {duration_text(value):>12} {percent_text(fraction):>9}")
+
+
+def _blocks(cells: float) -> str:
+    """A bar of so many cells, to an eighth of a cell; what is there is never invisible."""
+    eighths = max(round(cells * 8), 1) if cells else 0
+    rest: str = ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+    return "█" * (eighths // 8) + rest
 
 
 def _idle_split(diagnosis: Diagnosis) -> str:
@@ -176,15 +186,17 @@ def _launches(diagnosis: Diagnosis) -> str:
         for name in ("gap_p50", "gap_p95", "gap_max", "interval_p50", "delay_p50")
     }
     return (
-        f"launch gap p50 {texts['gap_p50']}, p95 {texts['gap_p95']}, max {texts['gap_max']}; "
-        f"launch interval p50 {texts['interval_p50']}; delay p50 {texts['delay_p50']}"
+        f"launch gap (per stream) p50 {texts['gap_p50']}, p95 {texts['gap_p95']}, max {texts['gap_max']}; "
+        f"launch interval p50 {texts['interval_p50']}; launch to start p50 {texts['delay_p50']}"
     )
 
 
 def _outside(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
     window = diagnosis.window
     if window is not None and window.judged_outside_s:
-        text = f"outside the device window: {duration_text(window.judged_outside_s)} of the steps, judged too"
+        text = (
+            f"outside the device window: {duration_text(window.judged_outside_s)} of the steps, counted in the findings"
+        )
         yield from _wrapped(text, width, indent="    ")
 
 
@@ -213,7 +225,9 @@ def _findings(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
         line = Text(f"  {number}  {finding.cause:<23} ")
         line.append(f"{finding.severity:<9}" if cost else finding.severity, style=_SEVERITY_STYLE[finding.severity])
         yield line.append(cost)
-        yield from _wrapped(finding.title, width, indent="     ")
+        sure = "" if finding.confidence == "high" else f" ({finding.confidence} confidence)"
+        where = f"{place(finding)}: " if len(diagnosis.devices) > 1 else ""
+        yield from _wrapped(f"{where}{finding.title}{sure}", width, indent="     ")
         for fix in finding.fix[:2]:
             yield from _wrapped(f"> {fix.text}", width, indent="     ")
             if fix.command:
@@ -325,6 +339,7 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _next(diagnosis: Diagnosis) -> str:
-    if diagnosis.findings:
-        return f"Keep it: -o diagnosis.json    More: diagtool explain {diagnosis.findings[0].cause}"
-    return "Keep it: -o diagnosis.json    More: diagtool explain time_accounting"
+    if diagnosis.window is None:
+        return "How to record a trace with device work: docs/how-to/record-a-trace.md"
+    word = diagnosis.findings[0].cause if diagnosis.findings and not diagnosis.healthy else "time_accounting"
+    return f"Keep it: -o diagnosis.json    More: diagtool explain {word}"

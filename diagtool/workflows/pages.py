@@ -12,10 +12,10 @@ def names() -> dict[str, str]:
     """Every word ``explain`` knows, with the kind of page it has."""
     from diagtool.analyses import ANALYSES
 
-    known = dict.fromkeys(METRICS, "metrics")
+    known = dict.fromkeys(CAUSE_NAMES, "causes")
     known |= dict.fromkeys((analysis.name for analysis in ANALYSES), "analyses")
-    known |= dict.fromkeys((error.slug for error in ERRORS), "errors")
-    return known | dict.fromkeys(CAUSE_NAMES, "causes")
+    known |= dict.fromkeys(METRICS, "metrics")
+    return known | dict.fromkeys((error.slug for error in ERRORS), "errors")
 
 
 def page(name: str) -> str:

@@ -58,7 +58,7 @@ def test_data_loading_in_a_trace_of_2021(traces):
     )
     first = without.findings[0]
     assert first.cause == "data-loading"
-    loader = {item.what: item.value for item in first.evidence}["idle time inside the loader"]
+    loader = {item.what: item.value for item in first.evidence}["inside the loader"]
     assert loader == pytest.approx(0.771, abs=0.001)
     assert "data-loading" not in causes(with_workers)
     default = diagnose(read(folder / "resnet50_num_workers_0.pt.trace.json.gz"))
