@@ -27,7 +27,7 @@ def explain(
     """Say what a cause, a metric, an analysis or an error means and what to do about it."""
     from diagtool.workflows import pages
 
-    text = _index(pages.names()) if name is None else pages.page(name).rstrip()
+    text = pages.index() if name is None else pages.page(name).rstrip()
     with until_the_reader_leaves():
         if name is None or not sys.stdout.isatty():
             sys.stdout.write(f"{text}\n")
@@ -37,10 +37,3 @@ def explain(
 
         console = Console()
         console.print(Markdown(text), width=min(console.width, 100))
-
-
-def _index(known: dict[str, str]) -> str:
-    lines = []
-    for kind in dict.fromkeys(known.values()):
-        lines += [f"{kind}:", *(f"  {word}" for word, its in known.items() if its == kind)]
-    return "\n".join(lines)

@@ -256,6 +256,8 @@ def test_explain_lists_and_prints():
     assert "  device.busy_fraction" in listed
     assert run("explain", "host-bound").stdout.startswith("# host-bound")
     assert "Unit: fraction" in run("explain", "device.busy_fraction").stdout
+    assert run("explain", "queue").stdout.startswith("# idle.queue_fraction")
+    assert max(map(len, listed.splitlines())) <= 80
 
 
 def test_doctor_says_what_is_missing_and_the_fix():
