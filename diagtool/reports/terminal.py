@@ -65,7 +65,7 @@ def _plain(line: Text, out: TextIO) -> Text:
 def _can_draw(out: TextIO) -> bool:
     encoding = getattr(out, "encoding", None) or "utf-8"
     try:
-        "█…·".encode(encoding)
+        "█▎…·".encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True
