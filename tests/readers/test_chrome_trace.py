@@ -136,8 +136,10 @@ def test_a_gzip_member_that_ends_one_byte_before_a_read(tmp_path):
 
 def test_small_hostile_files_are_read_in_no_time(tmp_path):
     one = json.dumps(kernel(0, 1)).encode()
-    names(saved(tmp_path, b'{"traceEvents":[' + one + b', {"ph":"X",' + b'"name":"a\\q"x,' * 20_000))
-    names(saved(tmp_path, b'{"traceEvents":[' + one + b"," + b" " * 30_000_000 + one + b"]}"))
+    found, lost, *_ = names(saved(tmp_path, b'{"traceEvents":[' + one + b', {"ph":"X",' + b'"name":"a\\q"x,' * 20_000))
+    assert (found, [loss.count for loss in lost]) == (["gemm"], [1, 1])
+    found, lost, *_ = names(saved(tmp_path, b'{"traceEvents":[' + one + b"," + b" " * 30_000_000 + one + b"]}"))
+    assert (found, lost) == (["gemm", "gemm"], ())
 
 
 def test_cut_json_keeps_every_whole_event(tmp_path):
