@@ -47,7 +47,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device of the capture; None where the source does not say. ``compute_capability`` is ``9.0``."""
+    """A device of the capture; None where the source does not say.
+
+    ``compute_capability`` is ``9.0``; AMD's numbers look the same and mean something else: its ``warp_size`` is 64.
+    """
 
     rank: int
     index: int
@@ -55,6 +58,7 @@ class Device:
     sms: int | None = None
     memory_bytes: int | None = None
     compute_capability: str | None = None
+    warp_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

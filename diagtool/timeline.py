@@ -24,12 +24,13 @@ COLUMNS: dict[str, dict[str, str]] = {
     # A call on a CPU thread; kind is op, launch, sync, copy, range, python or other.
     "host": {"rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "thread": _ID, "correlation": _ID},
     # Work on a GPU, or on the CPU where it is the device; kind is kernel, copy or set. Where a source gives shared
-    # memory as one sum, as Kineto does, the sum stands in dynamic_smem and static_smem is NA.
+    # memory as one sum, as Kineto does, the sum stands in dynamic_smem and static_smem is NA. bytes: of a copy or set,
+    # or the message of a collective; collective: its operation as the source calls it, group: its process group.
     "device": {
         "rank": _ID, "kind": _WORD, "name": _WORD, **_SPAN, "process": _ID, "device": _ID, "stream": _ID,
         "correlation": _ID, "graph": _ID, "graph_node": _ID, "bytes": _COUNT, "blocks": _COUNT, "threads": _COUNT,
         "registers": _COUNT, "static_smem": _COUNT, "dynamic_smem": _COUNT, "recorded_occupancy": _REAL,
-        "group": _WORD,
+        "group": _WORD, "collective": _WORD,
     },
     # A gauge at a time: series such as kv.free_blocks.
     "samples": {"rank": _ID, "series": _WORD, "time_ns": _TIME, "device": _ID, "value": "float64"},

@@ -15,7 +15,7 @@ from diagtool.timeline import Timeline
 Event = dict[str, Any]
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85_017_755_648, "computeMajor": 9,
-        "computeMinor": 0, "numSms": 132}  # fmt: skip
+        "computeMinor": 0, "numSms": 132, "warpSize": 32}  # fmt: skip
 PROCESS, THREAD, STREAM = 4000, 4000, 7
 
 

@@ -63,7 +63,7 @@ def decode_eager() -> Iterator[Event]:
         yield op(host, round(device + 12.0, 3), "aten::item")
         yield sync(round(host + 2.0, 3), round(device + 8.0, 3), id)
         host = round(device + 15.0, 3)
-        yield annotation(first, host, f"execute_context_0(0)_generation_{8 + number}({(8 + number) * 512})")
+        yield annotation(first, host, f"execute_context_0(0_0)_generation_{8 + number}({(8 + number) * 512})")
     yield recording(begin - 50.0, host + 200.0)
 
 

@@ -15,7 +15,6 @@ from diagtool.units import count_text
 GZIP_MAGIC = b"\x1f\x8b"
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 256 << 10
-_SMALL_BLOCK_BYTES = 256
 # isal's stub says that the class is an instance.
 _DAMAGED: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]
 
@@ -104,16 +103,18 @@ def _gunzip(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
             given += len(block)
             yield block
     except _DAMAGED as error:
-        # The block in which the damage shows is lost with it: read it again in small pieces, up to the damage.
+        # The call in which the damage shows gives nothing: do it again byte by byte, up to the damage.
         losses.add("compressed data damaged", 1, str(error), "file")
         file.seek(0)
-        pieces = _until_damage(_members(file, Losses(), _SMALL_BLOCK_BYTES))
+        pieces = _until_damage(_members(file, Losses(), block_bytes, careful_from=given))
         yield from _gathered(_from(given, pieces), block_bytes)
 
 
-def _members(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
+def _members(file: Any, losses: Losses, block_bytes: int, careful_from: int | None = None) -> Iterator[bytes]:
+    """The content of all members; from ``careful_from`` bytes of it on in as small pieces as can be had."""
     stream = isal_zlib.decompressobj(wbits=31)
-    pending = b""
+    pending: bytes | memoryview = b""
+    given = 0
     while True:
         if not pending:
             pending = file.read(max(block_bytes // 8, 16))
@@ -122,14 +123,21 @@ def _members(file: Any, losses: Losses, block_bytes: int) -> Iterator[bytes]:
                 losses.add("compressed data cut short", 1, "the gzip stream ends before its end mark", "file")
             return
         if stream.eof:
-            if len(pending) < len(GZIP_MAGIC):
-                pending += file.read(block_bytes // 8)
+            following = bytes(pending)
+            if len(following) < len(GZIP_MAGIC):
+                following += file.read(block_bytes // 8)
             # A gzip file may hold several members one after the other; anything else behind the end is padding.
-            if not pending.startswith(GZIP_MAGIC):
+            if not following.startswith(GZIP_MAGIC):
                 return
+            pending = following
             stream = isal_zlib.decompressobj(wbits=31)
-        block = stream.decompress(pending, block_bytes)
-        pending = stream.unused_data if stream.eof else stream.unconsumed_tail
+        if careful_from is not None and given >= careful_from:
+            rest = memoryview(pending)
+            block, pending = stream.decompress(rest[:1], block_bytes), rest[1:]
+        else:
+            block = stream.decompress(pending, block_bytes)
+            pending = stream.unused_data if stream.eof else stream.unconsumed_tail
+        given += len(block)
         if block:
             yield block
 

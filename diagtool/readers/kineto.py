@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from diagtool.diagnosis import Source
 from diagtool.errors import UnreadableInput
-from diagtool.readers import kineto_header
+from diagtool.readers import kineto_header, step_marks
 from diagtool.readers.chrome_trace import ChromeTrace
 from diagtool.readers.files import Losses, Progress
-from diagtool.readers.kineto_args import CallArgs, DeviceArgs, counts, decoded, integer, product, real
-from diagtool.readers.kineto_labels import CALL_KINDS, Label, label_of, step_kind
+from diagtool.readers.kineto_args import CallArgs, DeviceArgs, counts, decoded, integer, message_bytes, product, real
+from diagtool.readers.kineto_labels import CALL_KINDS, Label, label_of
 from diagtool.readers.stamps import nanoseconds
 from diagtool.readers.trace_events import Complete
 from diagtool.timeline import Timeline
@@ -82,6 +82,7 @@ class _Columns:
         self._labels: list[Label] = []
         self._by_category: dict[str | None, dict[str, int]] = {}
         self._groups: dict[str, int] = {}
+        self._collectives: dict[str, int] = {}
         self._threads: dict[str, int] = {}
         self._host: list[dict[str, NDArray[Any]]] = []
         self._device: list[dict[str, NDArray[Any]]] = []
@@ -136,9 +137,17 @@ class _Columns:
                 label = rows.pop("label")
                 rows["name"] = names[label]
                 rows.setdefault("kind", _categorical([one.kind for one in self._labels])[label])
+        multiprocessors: dict[int, int] = {}
         if device:
-            device["group"] = pd.Categorical.from_codes(device["group"], categories=_words(self._groups))
+            multiprocessors = kineto_header.multiprocessors(
+                device["device"], device["blocks"], device.pop("blocks_per_sm")
+            )
+            for column, words in (("group", self._groups), ("collective", self._collectives)):
+                device[column] = pd.Categorical.from_codes(device[column], categories=_words(words))
         recording = [time - first for span in self._recording for time in span]
+        devices = kineto_header.devices(
+            header, rank, np.unique(device["device"]).tolist() if device else [], multiprocessors
+        )
         return Timeline.build(
             Source(
                 FORMAT,
@@ -146,10 +155,10 @@ class _Columns:
                 kineto_header.version(header),
                 (str(path).encode("utf-8", "replace").decode(),),
                 self._losses.all(),
-                self._losses.notes(),
+                (*self._losses.notes(), *kineto_header.notes(devices)),
             ),
             {"host": host, "device": device, "steps": steps},
-            devices=kineto_header.devices(header, rank, np.unique(device["device"]).tolist() if device else []),
+            devices=devices,
             origin_ns=base + first,
             recording_ns={rank: (min(recording), max(recording))} if recording else {},
             environment={"events": trace.event_count, **_server(steps, names), **kineto_header.runtime(header)},
@@ -216,7 +225,7 @@ class _Columns:
             # Outside a graph the profiler writes 0.
             "graph": self._integers([item.graph or None for item in args], "graph id"),
             "graph_node": self._integers([item.graph_node or None for item in args], "graph node id"),
-            "bytes": counts([item.bytes for item in args]),
+            "bytes": counts([item.bytes if item.collective is None else message_bytes(item) for item in args]),
             "blocks": counts([product(item.grid) for item in args]),
             "threads": counts([product(item.block) for item in args]),
             "registers": counts([item.registers for item in args]),
@@ -224,12 +233,11 @@ class _Columns:
             "recorded_occupancy": real([
                 item.old_occupancy if item.occupancy is None else item.occupancy for item in args
             ]) / 100,
-            "group": np.array([self._group(item.group) for item in args], np.int32),
+            "blocks_per_sm": real([item.blocks_per_sm for item in args]),
+            "group": np.array([_number(self._groups, item.group) for item in args], np.int32),
+            "collective": np.array([_number(self._collectives, item.collective) for item in args], np.int32),
         }  # fmt: skip
         return {name: values[keep] for name, values in rows.items()}
-
-    def _group(self, name: str | None) -> int:
-        return _UNKNOWN if name is None else self._groups.setdefault(name, len(self._groups))
 
     def _integers(self, values: list[Any], what: str) -> NDArray[np.int64]:
         try:
@@ -251,6 +259,10 @@ class _Columns:
         if isinstance(value, str):
             return self._threads.setdefault(value, -2 - len(self._threads))
         return integer(value, _UNKNOWN)
+
+
+def _number(known: dict[str, int], word: str | None) -> int:
+    return _UNKNOWN if word is None else known.setdefault(word, len(known))
 
 
 def _categorical(words: Sequence[str]) -> pd.Categorical:
@@ -292,13 +304,14 @@ def _drop_stray_zeros(rows: dict[str, Any], what: str, losses: Losses) -> None:
 
 
 def _steps(host: dict[str, Any], names: pd.Categorical) -> dict[str, Any]:
-    kinds = {label: kind for label, name in enumerate(names) if (kind := step_kind(name))}
+    kinds = {label: kind for label, name in enumerate(names) if (kind := step_marks.kind(name))}
     rows = np.flatnonzero(np.isin(host["label"], list(kinds)))
     if not len(rows):
         return {}
     labels = host["label"][rows]
     return {
         "kind": [kinds[label] for label in labels.tolist()],
+        **step_marks.columns([names.categories[names.codes[label]] for label in labels.tolist()]),
         **{name: host[name][rows].copy() for name in ("label", "start_ns", "end_ns", "process", "thread")},
     }
 

@@ -26,12 +26,23 @@ class DeviceArgs(msgspec.Struct, gc=False):
     old_occupancy: int | float | None = msgspec.field(name="theoretical occupancy %", default=None)
     graph: int | str | float | None = msgspec.field(name="graph id", default=None)
     graph_node: int | str | float | None = msgspec.field(name="graph node id", default=None)
+    blocks_per_sm: int | float | None = msgspec.field(name="blocks per SM", default=None)
     group: str | None = msgspec.field(name="Process Group Name", default=None)
+    collective: str | None = msgspec.field(name="Collective name", default=None)
+    elements_in: int | float | None = msgspec.field(name="In msg nelems", default=None)
+    elements_out: int | float | None = msgspec.field(name="Out msg nelems", default=None)
+    element_type: str | None = msgspec.field(name="dtype", default=None)
 
 
 class CallArgs(msgspec.Struct, gc=False):
     correlation: int | str | float | None = None
 
+
+# Element types as the profiler writes them for collectives.
+_ELEMENT_BYTES = {
+    "byte": 1, "char": 1, "bool": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
+    "short": 2, "half": 2, "bfloat16": 2, "int": 4, "float": 4, "long": 8, "double": 8,
+}  # fmt: skip
 
 _LIST_DECODERS: dict[Any, msgspec.json.Decoder[list[Any]]] = {
     DeviceArgs: msgspec.json.Decoder(list[DeviceArgs]),
@@ -67,6 +78,13 @@ def _leniently(raw: msgspec.Raw, shape: type[Any]) -> Any:
             except msgspec.ValidationError:
                 continue
     return shape(**good)
+
+
+def message_bytes(args: DeviceArgs) -> float | None:
+    """Bytes of the message of a collective: the larger of what goes in and out, as bandwidths are stated for."""
+    size = _ELEMENT_BYTES.get((args.element_type or "").lower())
+    elements = [one for one in (args.elements_in, args.elements_out) if one is not None]
+    return max(elements) * size if size and elements else None
 
 
 def integer(value: Any, otherwise: int) -> int:

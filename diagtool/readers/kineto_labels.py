@@ -30,12 +30,6 @@ _CALL_NAMES = (
     ("launch", re.compile(r"launch|submit", re.IGNORECASE)),
 )
 _RANGE_OP = re.compile(r"^(?:ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.|## )")
-_STEP = (
-    ("ProfilerStep", re.compile(r"^ProfilerStep#?\s*\d+")),
-    ("vllm", re.compile(r"^execute_(?:\d+_)?context_\d+")),
-    ("sglang", re.compile(r"^step\[")),
-    ("diffusion", re.compile(r"^execute_diffusion_")),
-)
 _DMA = re.compile(r"^dma_", re.IGNORECASE)
 
 
@@ -51,11 +45,6 @@ def label_of(category: str | None, name: str) -> Label | None:
     """The label of an event; None for what is neither host nor device work."""
     family = _family(category)
     return Label(family[0], _kind(*family, name), name) if family else None
-
-
-def step_kind(name: str) -> str | None:
-    """The kind of step a range marks, or None."""
-    return next((kind for kind, pattern in _STEP if pattern.match(name)), None)
 
 
 def _family(category: str | None) -> tuple[str, str] | None:
