@@ -7,13 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-# Collectives by any maker's name: NCCL, RCCL, HCCL, MSCCL; multimem and symmetric-memory kernels; one- and two-shot,
-# custom and quick all-reduce; TRT-LLM and FlashInfer fusions; NVSHMEM and DeepEP.
-COLLECTIVE = re.compile(
-    r"nccl|rccl|hccl|msccl|nvshmem|deep_?ep|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|multimem|symm_?mem"
-    r"|cross_device_reduce|quick_?reduce|one_?shot_|two_?shot_|internode|intranode",
-    re.IGNORECASE,
-)
+from diagtool.kernel_classes import collective_family
 
 _COPY_KINDS = (
     ("peer", re.compile(r"PtoP|PeerToPeer|P2P", re.IGNORECASE)),
@@ -29,7 +23,7 @@ COPY_KINDS = (*BUS_COPIES, "other", "d2d", "set")
 def classify(device: pd.DataFrame) -> NDArray[Any]:
     """Class of each device row: compute, communication or one of COPY_KINDS; judged once per name."""
     names = [str(name) for name in device["name"].cat.categories]
-    as_kernel = np.array(["communication" if COLLECTIVE.search(name) else "compute" for name in names] or [""])
+    as_kernel = np.array(["communication" if collective_family(name) else "compute" for name in names] or [""])
     as_copy = np.array([_copy_kind(name) for name in names] or [""])
     codes = device["name"].cat.codes.to_numpy()
     kind = device["kind"].to_numpy()

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from diagtool.device_work import COLLECTIVE
 from diagtool.grouping import distinct, groups
+from diagtool.kernel_classes import collective_family
 from diagtool.timeline import Timeline
 
 # A long event is held against others only where there are enough of them to say what is usual.
@@ -160,7 +160,7 @@ def _overruns(group: pd.DataFrame, starts: NDArray[np.int64], ends: NDArray[np.i
     lengths = ends - starts
     # A collective may wait for a late rank as long as it likes, and does so on a stream number of its own or not.
     names = group["name"].cat.categories
-    collective = np.array([COLLECTIVE.search(str(name)) is not None for name in names], np.bool_)
+    collective = np.array([collective_family(str(name)) is not None for name in names], np.bool_)
     codes = group["name"].cat.codes.to_numpy()
     usual = _usual_length(codes, lengths)
     position = order[candidates]
