@@ -20,6 +20,12 @@ class Config:
     window: str = "device"
     """Which span the shares refer to: ``device`` (first to last device event) or ``steps`` (the step marks)."""
 
+    model: str = ""
+    """The model that was run, for the roofline: a preset, or the path of its config.json; ``,tp=N`` shares it."""
+
+    peak: str = ""
+    """What the device can do at most, where its datasheet is not known: ``bandwidth=3.35e12,bf16=989e12``."""
+
     redact: bool = False
     """Leave host names, users and paths out of every report."""
 

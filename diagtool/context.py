@@ -1,16 +1,17 @@
 """What every analysis needs to know beside the timeline: windows, launches, collectives, suspects."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diagtool import device_work, intervals, launches
-from diagtool.config import WINDOWS
-from diagtool.diagnosis import Scalar
+from diagtool.diagnosis import Device, Scalar
+from diagtool.hardware.peaks import Peaks, peaks
 from diagtool.intervals import Intervals
+from diagtool.scope import WHOLE, Scope, choose
 from diagtool.screening import Suspect, by_device, screen
 from diagtool.timeline import Timeline
 
@@ -46,6 +47,12 @@ class DeviceWindow:
         """Window plus the judged step time outside it: what losses are a share of."""
         return self.length_ns + self.judged_outside.total_ns
 
+    def inside_ns(self, timeline: Timeline, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How much of each of some rows of ``device`` lies in the window."""
+        starts, ends = timeline.device["start_ns"].to_numpy()[rows], timeline.device["end_ns"].to_numpy()[rows]
+        inside: NDArray[np.int64] = np.maximum(np.minimum(ends, self.end_ns) - np.maximum(starts, self.start_ns), 0)
+        return inside
+
     @property
     def place(self) -> dict[str, Scalar]:
         """Where a finding about this device is."""
@@ -66,11 +73,28 @@ class Context:
     """
 
     windows: tuple[DeviceWindow, ...]
-    window_kind: str
     launches: NDArray[np.int64]
     graph_launched: NDArray[np.bool_]
     work: NDArray[Any]
     suspects: tuple[Suspect, ...]
+    scope: Scope
+
+    def peaks_of(self, device: Device) -> Peaks | None:
+        """What the device can do at most: as far as given, else by its datasheet; None for an unknown device."""
+        known, given = peaks(device.name, device.sms), self.scope.peaks
+        if known is None or given is None:
+            return given or known
+        return replace(
+            known,
+            bandwidth=given.bandwidth or known.bandwidth,
+            flops={**known.flops, **given.flops},
+            origin=given.origin,
+        )
+
+    def device_of(self, timeline: Timeline, window: DeviceWindow) -> Device:
+        """What is known of the device of a window."""
+        found = (one for one in timeline.devices if (one.rank, one.index) == (window.rank, window.device))
+        return next(found, Device(window.rank, window.device))
 
     def spans(self, timeline: Timeline, window: DeviceWindow, *works: str) -> Intervals:
         """Union of a device's events of some classes (of all when none is named), clipped to its window."""
@@ -82,21 +106,15 @@ class Context:
         return intervals.clip(intervals.union(starts, ends), window.start_ns, window.end_ns)
 
 
-def prepare(timeline: Timeline, window_kind: str = "device") -> tuple[Timeline, Context]:
-    """The timeline without impossible events, and the context that goes with it.
-
-    ``window_kind`` is ``device`` (first start to last end of a device's events) or ``steps`` (first to last step
-    mark; devices without step marks keep their own span).
-    """
-    if window_kind not in WINDOWS:
-        raise ValueError(f"window is {window_kind!r}: known are {', '.join(WINDOWS)}")
-    clean, suspects = screen(timeline)
+def prepare(timeline: Timeline, scope: Scope = WHOLE) -> tuple[Timeline, Context]:
+    """The timeline without impossible events and outside ranks and devices, and the context that goes with it."""
+    clean, suspects = screen(choose(timeline, scope))
     matched = launches.match(clean)
     devices = list(by_device(clean))
     ranks = {rank: _rank_spans(clean, devices, rank) for rank in {rank for rank, _, _ in devices}}
     context = Context(
-        windows=tuple(_window(clean, rank, device, rows, ranks[rank], window_kind) for rank, device, rows in devices),
-        window_kind=window_kind,
+        windows=tuple(_window(clean, rank, device, rows, ranks[rank], scope) for rank, device, rows in devices),
+        scope=scope,
         launches=matched,
         graph_launched=launches.is_graph_launch(clean, matched),
         work=device_work.classify(clean.device),
@@ -120,7 +138,7 @@ def _rank_spans(timeline: Timeline, devices: Sequence[tuple[int, int, NDArray[np
 
 
 def _window(
-    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], spans: _RankSpans, kind: str
+    timeline: Timeline, rank: int, device: int, rows: NDArray[np.int64], spans: _RankSpans, scope: Scope
 ) -> DeviceWindow:
     starts = timeline.device["start_ns"].to_numpy()[rows]
     ends = timeline.device["end_ns"].to_numpy()[rows]
@@ -131,7 +149,7 @@ def _window(
         return DeviceWindow(rank, device, start, end, rows, intervals.EMPTY, intervals.EMPTY, None, False, -1)
     first = steps.iloc[0]
     thread = (int(first["process"]), int(first["thread"]))
-    if kind == "steps":
+    if scope.by_steps:
         start, end = int(marked.starts[0]), int(marked.ends[-1])
         later = np.flatnonzero(starts >= end)
         inside = rows[(starts < end) & (ends > start)]

@@ -72,12 +72,17 @@ def _latest_before(
 def is_graph_launch(timeline: Timeline, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
     """For each row of ``device`` whether a graph launch brought it there."""
     graph = timeline.device["graph"].to_numpy() >= 0
-    names = timeline.host["name"].cat.categories
-    graphs = names.str.contains("GraphLaunch", regex=False) if len(names) else np.zeros(0, np.bool_)
-    codes = timeline.host["name"].cat.codes.to_numpy()
     known = launches != NO_LAUNCH
-    graph[known] |= np.asarray(graphs, np.bool_)[codes[launches[known]]]
+    graph[known] |= graph_calls(timeline)[launches[known]]
     return graph
+
+
+def graph_calls(timeline: Timeline) -> NDArray[np.bool_]:
+    """For each row of ``host`` whether it is a call that launches a graph."""
+    names = timeline.host["name"].cat.categories
+    graphs = np.array(["GraphLaunch" in str(name) for name in names] or [False], np.bool_)
+    found: NDArray[np.bool_] = graphs[timeline.host["name"].cat.codes.to_numpy()]
+    return found & np.asarray(timeline.host["kind"] == "launch", np.bool_)
 
 
 def _keys(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[NDArray[Any], NDArray[Any]]:

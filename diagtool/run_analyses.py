@@ -8,22 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 from diagtool.analyses import ANALYSES
 from diagtool.analyses.analysis import Analysis
 from diagtool.context import Context, prepare
-from diagtool.diagnosis import Bound, BoundBy, Diagnosis, Finding, Result, Window
+from diagtool.diagnosis import Bound, BoundBy, Diagnosis, Finding, Result, Scalar, Window
+from diagtool.scope import Scope
 from diagtool.timeline import Timeline
-from diagtool.units import plural, seconds
+from diagtool.units import percent_text, plural, seconds
 
 _NO_ROWS = {
+    "steps": "no step marks",
     "device": "no device events: the trace holds {host} only; record with the device's activity, "
     "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
 }
 
 
-def diagnose(timeline: Timeline, *, window: str = "device") -> Diagnosis:
-    """The diagnosis of a timeline. ``window`` is ``device`` or ``steps``, see context.prepare.
+def diagnose(timeline: Timeline, scope: Scope | None = None, *, window: str = "device") -> Diagnosis:
+    """The diagnosis of a timeline, or of what ``scope`` names of it; ``window`` is short for ``Scope(window=...)``.
 
     An input without device work has no window and no findings about it; every analysis that needs it says so.
     """
-    clean, context = prepare(timeline, window)
+    clean, context = prepare(timeline, scope or Scope(window=window))
     results = tuple(_run(analysis, clean, context) for analysis in ANALYSES)
     findings = sorted((f for result in results for f in result.findings), key=_rank)
     return Diagnosis(
@@ -68,10 +70,12 @@ def _notes(context: Context) -> Iterator[str]:
     if len(context.windows) > 1:
         yield f"mean of {len(context.windows)} devices"
     without = sum(not one.by_steps for one in context.windows)
-    if context.window_kind == "steps" and without:
+    if context.scope.by_steps and without:
         yield f"no step marks on {plural(without, 'device')}: its device window is used"
 
 
+# From here on a kernel is taken to be limited by the roof it is under, as Nsight Compute's speed-of-light rules do.
+_NEAR_ROOF = 0.6
 _KERNELS = (
     "kernels keep the device busy; counters or the model's shapes would say whether arithmetic or memory limits them"
 )
@@ -97,11 +101,35 @@ def bound_by(results: Sequence[Result], context: Context) -> BoundBy:
         Bound("memory-bandwidth", share("time.copy") - share("copy.exposed"), "copies and sets within the device"),
         Bound("latency", share("idle.queue") - share("idle.untraced"), _QUEUED),
         Bound("unknown", share("idle.untraced", "idle.graph", "idle.unknown"), _UNSEEN),
-        Bound("unknown", share("time.compute"), _KERNELS),
+        *_kernels(results, share("time.compute")),
         Bound("queueing", share("idle.starved"), "no request was runnable"),
     ]
     first, second, *_ = sorted(candidates, key=lambda bound: -(bound.share or 0.0))
     return BoundBy(first.resource, first.share, first.reason, second if second.share else None)
+
+
+def _kernels(results: Sequence[Result], share: float) -> tuple[Bound, ...]:
+    """What limits the kernels: the roof that attention and linear layers are near, where the model's shapes say it."""
+    known = [point for point in _rows(results, "roofline") if point["fraction"] is not None]
+    kernels = [row for row in _rows(results, "kernels") if row["class"] != "collective"]
+    spent = sum(float(row["time"] or 0) for row in kernels)
+    if not known or not spent:
+        return (Bound("unknown", share, _KERNELS),)
+    time = sum(float(point["time"] or 0) for point in known)
+    near = sum(float(point["at the roof"] or 0) for point in known) / time
+    at = f"attention and linear layers run at {percent_text(near)} of their roof (modelled)"
+    if near < _NEAR_ROOF:
+        return (Bound("unknown", share, f"{at}: far from either roof"),)
+    roof = str(max(known, key=lambda point: float(point["time"] or 0))["roof"])
+    under = share * min(time / spent, 1.0)
+    return Bound(roof, under, at), Bound("unknown", share - under, _KERNELS)
+
+
+def _rows(results: Sequence[Result], name: str) -> list[dict[str, Scalar]]:
+    """The rows of a table by column."""
+    table = next((one for result in results for one in result.tables if one.name == name), None)
+    names = [column.name for column in table.columns] if table else []
+    return [dict(zip(names, row, strict=True)) for row in table.rows] if table else []
 
 
 def _shares_of_judged(results: Sequence[Result], context: Context, judged_ns: int) -> Callable[..., float]:
@@ -109,7 +137,7 @@ def _shares_of_judged(results: Sequence[Result], context: Context, judged_ns: in
     lengths = {tuple(one.labels.items()): one.length_ns for one in context.windows}
     sums: dict[str, float] = {}
     for one in (metric for result in results for metric in result.metrics):
-        if one.unit == "fraction" and one.value is not None:
+        if one.unit == "fraction" and one.value is not None and tuple(one.labels.items()) in lengths:
             weight = lengths[tuple(one.labels.items())] / judged_ns
             sums[one.name] = sums.get(one.name, 0.0) + one.value * weight
     return lambda *names: min(sum(sums.get(f"{name}_fraction", 0.0) for name in names), 1.0)
