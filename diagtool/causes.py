@@ -27,6 +27,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause("data-loading", "The device waits while the host fetches or prepares the next batch."),
     Cause("warm-up", "The device waits while the host compiles, tunes, captures a graph or loads code."),
     Cause("allocator-churn", "The device waits while the host is inside the driver's allocate or free call."),
+    Cause("small-batch", "Steps carry so few tokens that the host's work for a step outlasts the device's."),
     Cause("launch-bound", "The device waits inside launch calls, or for the launched work to start."),
     Cause("small-kernels", "The typical kernel is shorter than what its launch costs."),
     Cause("sync-stall", "The host blocks until the device has drained, so the device idles when it returns."),
@@ -34,7 +35,12 @@ CAUSES: tuple[Cause, ...] = (
     Cause("untraced-work", "The device waits for, or does, something the profiler did not record."),
     Cause("starved", "No request was runnable: the server had nothing to do."),
     Cause("exposed-communication", "Collectives run while no compute kernel does."),
+    Cause("straggler", "Ranks wait inside collectives for one that arrives late."),
     Cause("exposed-copy", "Copies over a bus run while no kernel does."),
+    Cause("graph-fallback", "Some steps run without the graph that launches the others."),
+    Cause("no-tensor-cores", "Matrix work runs on plain cores although the device has tensor cores."),
+    Cause("small-grid", "Long kernels have too few blocks to fill the device."),
+    Cause("low-occupancy", "Long kernels leave too few warps on each SM to hide the latency of memory."),
     Cause("trace-integrity", "The trace contradicts itself, or part of it could not be read."),
 )
 

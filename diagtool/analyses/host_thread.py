@@ -17,17 +17,32 @@ from diagtool.timeline import Timeline
 ThreadKey = tuple[int, int, int]
 """(rank, process, thread)."""
 
+# What a program does once and a recording should not hold.
+START_UP_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "compile",
+        re.compile(
+            # Only the functions that compile: those that run what was compiled live in the same files.
+            r"_dynamo/(?:convert_frame|symbolic_convert|output_graph)|dynamo_timed|nvrtc|hiprtc"
+            r"|_inductor/compile_fx\.py\(\d+\): \w*(?:compile|codegen)"
+            r"|_inductor/(?:codecache|async_compile)\.py\(\d+\): (?:compile|load|triton|wait)"
+            r"|triton/compiler/(?:code_generator\.py|compiler\.py\(\d+\): (?:compile|make_))"
+        ),
+    ),
+    (
+        "autotune",
+        re.compile(r"triton/runtime/autotuner\.py\(\d+\): (?:_?bench|check_disk)|triton/testing\.py\(\d+\): do_bench"),
+    ),
+    (
+        "load code",
+        re.compile(r"(?:cuda|cu|hip)Module(?:Load|GetFunction)|(?:cuda|cu)LibraryLoad|Lazy Function Loading"),
+    ),
+    ("instantiate graph", re.compile(r"(?:cuda|hip)GraphInstantiate")),
+)
 # Kinds of host work that have a fix of their own, tried in this order. A call counts with all that runs inside it.
 HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("data-loading", re.compile(r"DataLoader|dataloader\.py|## (?:data_load|load_batch|wait_for_batch) ##")),
-    (
-        "warm-up",
-        re.compile(
-            r"_dynamo/(?:convert_frame|symbolic_convert|output_graph)|_inductor/(?:compile_fx|codecache|async_compile)"
-            r"|dynamo_timed|triton/(?:compiler|runtime/autotuner)|(?:cuda|cu|hip)Module(?:Load|GetFunction)"
-            r"|(?:cuda|cu)LibraryLoad|(?:cuda|hip)GraphInstantiate|Lazy Function Loading|nvrtc|hiprtc"
-        ),
-    ),
+    ("warm-up", re.compile("|".join(pattern.pattern for _, pattern in START_UP_WORK))),
     (
         "allocator-churn",
         re.compile(r"^(?:cuda|hip|cu)(?:Malloc|Free|HostAlloc|HostFree|MemCreate|MemMap|MemUnmap|MemRelease|MemAlloc|MemFree)"),

@@ -6,6 +6,7 @@ from diagtool.analyses import idle_findings
 from diagtool.analyses.idle_split import CLASSES, Split, longest_first, name_of, split
 from diagtool.context import Context
 from diagtool.diagnosis import Column, Metric, Result, Scalar, Table, metric
+from diagtool.kernel_classes import short_name
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
 
@@ -56,7 +57,7 @@ def _large_gaps(timeline: Timeline, splits: Sequence[Split]) -> Table:
             seconds(gap.length_ns),
             fraction(gap.length_ns, one.window.length_ns),
             gap.main,
-            f"{name_of(timeline.host, gap.launch_row)} -> {name_of(timeline.device, gap.event_row)}",
+            f"{name_of(timeline.host, gap.launch_row)} -> {short_name(name_of(timeline.device, gap.event_row))}",
         )
         for one in splits
         for gap in one.dominant_gaps

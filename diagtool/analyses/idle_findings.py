@@ -7,6 +7,7 @@ import numpy as np
 from diagtool.analyses.idle_split import Gap, Split, longest_first, name_of, summed
 from diagtool.context import Context
 from diagtool.diagnosis import Evidence, Finding, Fix, finding
+from diagtool.engine_steps import main_steps, tokens
 from diagtool.grouping import distinct
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
@@ -14,6 +15,8 @@ from diagtool.units import fraction, plural, seconds
 
 # From here on recording Python calls is a large part of what the host does.
 _PYTHON_SHARE, _PYTHON_CALLS = 0.25, 1000
+# A step of at most this many new tokens is small.
+_FEW_TOKENS = 16
 
 
 def judge(timeline: Timeline, context: Context, splits: Sequence[Split]) -> tuple[Finding, ...]:
@@ -41,6 +44,7 @@ class _Judge:
         return [
             host_bound,
             self._python_note() if host_bound else None,
+            self._small_batch(),
             self._host_work(
                 "data-loading", "The device waits while the launching thread loads the next batch.", self._loader_fix()
             ),
@@ -110,6 +114,33 @@ class _Judge:
             self._host_fix(mostly_outside),
             confidence="medium" if self._python_calls else "high",
         )
+
+    def _small_batch(self) -> Finding | None:
+        """Host-bound steps of few tokens: the host's work hardly grows with the batch, the device's does."""
+        marks = main_steps(self._timeline.steps)
+        new_tokens = [tokens(mark).total for _, mark in marks.iterrows()]
+        busy = [count for count in new_tokens if count]
+        idle_ns, worked_ns = self._inside["host-bound"], self._window_ns - sum(one.idle_ns for one in self._splits)
+        if not busy or None in new_tokens or idle_ns < worked_ns or (few := float(np.median(busy))) > _FEW_TOKENS:
+            return None
+        server = str(self._timeline.environment.get("server"))
+        flag = {
+            "vllm": "vllm serve --max-num-seqs COUNT",
+            "sglang": "sglang.launch_server --max-running-requests COUNT",
+        }
+        return self._finding(
+            "small-batch",
+            "Each step carries so few tokens that the host's work for it outlasts the device's.",
+            lambda one: one.host_ns["host-bound"] + one.outside_ns.get("host-bound", 0),
+            (
+                self._of_window("idle while the launching thread ran host code", self._inside["host-bound"]),
+                Evidence("median tokens of a step", few, "count"),
+                Evidence("steps", len(marks), "count"),
+            ),
+            (Fix("Serve more requests at once: more clients, or a higher limit of running requests.",
+                 flag.get(server, "")),),
+            confidence="medium",
+        )  # fmt: skip
 
     def _python_note(self) -> Finding | None:
         if not self._python_calls:

@@ -5,20 +5,14 @@ compute (a kernel that is no collective runs) > communication (only collectives 
 shares add up to 1.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from diagtool.context import Context, DeviceWindow
 from diagtool.device_work import BUS_COPIES, COPY_KINDS
-from diagtool.diagnosis import Column, Evidence, Finding, Fix, Metric, Result, Scalar, Table, finding, metric
+from diagtool.diagnosis import Column, Metric, Result, Scalar, Table, metric
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
-
-_ALL_RANKS = Fix("When one rank arrives late the others wait inside the collective: diagnose all ranks together.")
-_PIN = Fix("Copy from pinned memory, asynchronously.", "tensor.pin_memory().to(device, non_blocking=True)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +54,11 @@ def account(timeline: Timeline, context: Context, window: DeviceWindow) -> Accou
 
 
 def run(timeline: Timeline, context: Context) -> Result:
-    """Metrics and a table of the accounting, and a finding for exposed communication and exposed bus copies."""
+    """Metrics and a table of the accounting."""
     accounts = [account(timeline, context, window) for window in context.windows]
     return Result(
         "time_accounting",
         metrics=tuple(m for item in accounts for m in _metrics(item)),
-        findings=tuple(f for f in (_communication(accounts), _copies(timeline, context, accounts)) if f),
         tables=(_table(accounts),),
     )
 
@@ -107,80 +100,3 @@ def _table(accounts: Sequence[Account]) -> Table:
         Column("share", "fraction"),
     )
     return Table("accounting", "Where the time went", columns, tuple(rows))
-
-
-def _communication(accounts: Sequence[Account]) -> Finding | None:
-    worst = max(accounts, key=lambda item: _judged_share(item, item.communication_ns))
-    lost = sum(item.communication_ns for item in accounts)
-    return finding(
-        "exposed-communication",
-        "Collectives run while nothing else does: they are not hidden behind compute.",
-        lost_s=seconds(worst.communication_ns),
-        lost_fraction=_judged_share(worst, worst.communication_ns),
-        evidence=(Evidence("collectives alone on the device", _share(accounts, lost), "fraction", _whole(accounts)),),
-        fix=(
-            Fix("Overlap collectives with independent compute: a second stream, bucketed or chunked reduction."),
-            *([_ALL_RANKS] if len(accounts) == 1 else []),
-        ),
-        where=worst.window.place,
-    )
-
-
-def _copies(timeline: Timeline, context: Context, accounts: Sequence[Account]) -> Finding | None:
-    worst = max(accounts, key=lambda item: _judged_share(item, item.bus_ns))
-    shares = {kind: _share(accounts, sum(item.copies[kind] for item in accounts)) for kind in BUS_COPIES}
-    pageable = _pageable(timeline, np.flatnonzero(np.isin(context.work, BUS_COPIES)))
-    return finding(
-        "exposed-copy",
-        "Copies over a bus run while no kernel does.",
-        lost_s=seconds(worst.bus_ns),
-        lost_fraction=_judged_share(worst, worst.bus_ns),
-        evidence=tuple(
-            item
-            for kind, share in shares.items()
-            if share
-            for item in (
-                Evidence(f"{kind} copies alone on the device", share, "fraction", _whole(accounts)),
-                *_transfers(timeline, context, kind),
-            )
-        ),
-        fix=(
-            Fix("Keep the data on the device, or copy the next piece on a second stream while kernels run."),
-            *([_PIN] if pageable else []),
-        ),
-        where=worst.window.place,
-    )
-
-
-def _transfers(timeline: Timeline, context: Context, kind: str) -> Iterator[Evidence]:
-    """Size, rate and kind of host memory of all copies of one kind."""
-    rows = np.flatnonzero(context.work == kind)
-    size = timeline.device["bytes"].take(rows)
-    length = timeline.device["end_ns"].to_numpy()[rows] - timeline.device["start_ns"].to_numpy()[rows]
-    if size.notna().all() and length.sum():
-        total = int(size.sum())
-        yield Evidence(f"{kind} copied", total, "bytes")
-        yield Evidence(f"{kind} rate while copying", total / seconds(int(length.sum())), "bytes/s")
-    pageable = _pageable(timeline, rows)
-    if pageable is not None:
-        yield Evidence(f"of {len(rows)} {kind} copies touch pageable memory", pageable, "count")
-
-
-def _pageable(timeline: Timeline, rows: NDArray[np.int64]) -> int | None:
-    """How many copies touch pageable memory; None where the profiler does not say."""
-    names = timeline.device["name"].take(rows).astype(str)
-    if not names.str.contains("Pageable|Pinned").any():
-        return None
-    return int(names.str.contains("Pageable").sum())
-
-
-def _judged_share(item: Account, lost_ns: int) -> float:
-    return fraction(lost_ns, item.window.judged_ns) or 0.0
-
-
-def _share(accounts: Sequence[Account], ns: int) -> float | None:
-    return fraction(ns, sum(item.window.length_ns for item in accounts))
-
-
-def _whole(accounts: Sequence[Account]) -> str:
-    return "the window" if len(accounts) == 1 else "all windows"

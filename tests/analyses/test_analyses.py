@@ -1,7 +1,7 @@
 """What every analysis promises: pure, survives empty tables, says why it was skipped."""
 
 import pytest
-from builders import kernel, timeline
+from builders import annotation, kernel, launch, timeline
 from samples import CPU_SAMPLE, GPU_SAMPLE
 
 from diagtool import diagnose, read
@@ -9,12 +9,14 @@ from diagtool.analyses import ANALYSES
 from diagtool.context import prepare
 from diagtool.diagnosis import Source
 from diagtool.metrics import METRICS
+from diagtool.model_shapes import load
+from diagtool.scope import Scope
 from diagtool.timeline import Timeline
 
 
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 def test_leaves_every_frame_untouched_and_is_repeatable(analysis):
-    built, context = prepare(read(GPU_SAMPLE))
+    built, context = prepare(read(GPU_SAMPLE), Scope(model=load("llama-3.1-8b")))
     before = {name: frame.copy(deep=True) for name, frame in built.frames().items()}
     first = analysis.run(built, context)
     for name, frame in built.frames().items():
@@ -25,8 +27,11 @@ def test_leaves_every_frame_untouched_and_is_repeatable(analysis):
 
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 def test_survives_tables_that_it_does_not_need(analysis, tmp_path):
-    built, context = prepare(timeline(tmp_path, kernel(0, 10), kernel(30, 40)))
-    assert all(len(frame) == 0 for name, frame in built.frames().items() if name not in ("device", *analysis.needs))
+    marked = [annotation(0, 9, "execute_context_0(0_0)_generation_8(4096)"), launch(1, 2, id=1)]
+    events = [kernel(3, 10, id=1), kernel(30, 40), *(marked if "steps" in analysis.needs else [])]
+    built, context = prepare(timeline(tmp_path, *events), Scope(model=load("llama-3.1-8b")))
+    needed = ("device", *analysis.needs, *(["host"] if "steps" in analysis.needs else []))
+    assert all(len(frame) == 0 for name, frame in built.frames().items() if name not in needed)
     assert analysis.run(built, context).skipped == ""
 
 
@@ -51,7 +56,8 @@ def test_skipped_analyses_say_why():
 
 
 def test_every_metric_of_the_registry_is_made_by_some_analysis():
-    made = {metric.name for result in diagnose(read(GPU_SAMPLE)).results for metric in result.metrics}
+    found = diagnose(read(GPU_SAMPLE), Scope(model=load("llama-3.1-8b")))
+    made = {metric.name for result in found.results for metric in result.metrics}
     assert made == set(METRICS)
 
 
@@ -60,5 +66,5 @@ def test_findings_are_ranked_by_what_they_cost():
     costs = [finding.lost_s for finding in found.findings]
     assert costs == sorted(costs, reverse=True)
     assert [finding.cause for finding in found.findings] == [
-        "host-bound", "launch-bound", "exposed-communication", "sync-stall",
+        "host-bound", "small-batch", "launch-bound", "exposed-communication", "sync-stall",
     ]  # fmt: skip

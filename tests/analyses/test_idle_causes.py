@@ -23,12 +23,13 @@ from diagtool import diagnose
 from diagtool.analyses.idle_split import CLASSES, split
 from diagtool.context import prepare
 from diagtool.diagnosis import Source
+from diagtool.scope import Scope
 from diagtool.timeline import Timeline
 
 
 def idle(*events, tmp_path, window="device"):
     """Microseconds by class, of what is not zero, and the whole split."""
-    built, context = prepare(timeline(tmp_path, *events), window)
+    built, context = prepare(timeline(tmp_path, *events), Scope(window))
     (one,) = split(built, context)
     return {name: ns / 1000 for name, ns in one.by_class.items() if ns}, one
 
@@ -186,7 +187,7 @@ def test_idle_classes_sum_to_the_idle_time(tmp_path_factory, works, blocks, ops,
             events.append(call(call_at, call_at + cost, id, name))
     events += [sync(at, at + length) for at, length in blocks]
     events += [op(at, at + length) for at, length in ops]
-    built, context = prepare(timeline(tmp_path_factory.mktemp("idle"), *events), window)
+    built, context = prepare(timeline(tmp_path_factory.mktemp("idle"), *events), Scope(window))
     (one,) = split(built, context)
     busy = context.spans(built, one.window).total_ns
     assert sum(one.by_class.values()) == one.window.length_ns - busy
@@ -339,7 +340,7 @@ def test_a_healthy_device_has_no_finding(tmp_path, steps):
 
 
 def test_the_fix_speaks_of_the_server_that_made_the_trace(tmp_path):
-    mark = annotation(0, 3200, "execute_context_0(0)_generation_8(4096)")
+    mark = annotation(0, 3200, "execute_context_0(0_0)_generation_8(4096)")
     assert "vLLM" in causes(*loop(), mark, tmp_path=tmp_path)["host-bound"].fix[0].text
     mark = annotation(0, 3200, "step[DECODE bs=8]")
     assert "SGLang" in causes(*loop(), mark, tmp_path=tmp_path)["host-bound"].fix[0].text
