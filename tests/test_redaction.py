@@ -44,3 +44,20 @@ def test_inputs_of_one_name_stay_apart(tmp_path):
         (tmp_path / f"rank{rank}").mkdir()
         paths.append(write(tmp_path / f"rank{rank}" / "trace.json", trace(*healthy(), rank=rank)))
     assert redact(diagnose(read(*paths))).source.files == ("input-1.json", "input-2.json")
+
+
+def test_a_redacted_timeline_keeps_every_event_and_no_path(tmp_path):
+    from builders import kernel, launch, python, timeline
+
+    from diagtool.redaction import redact_timeline
+
+    built = timeline(
+        tmp_path, python(0, 9, "/home/ann/a/model.py(1): f"), python(10, 12, "/home/ann/b/model.py(1): f"),
+        launch(1, 2, id=1), kernel(3, 4, id=1, name="void k(/home/ann/x.h)"),
+    )  # fmt: skip
+    clean = redact_timeline(built, built.source.files)
+    for table, frame in clean.frames().items():
+        assert len(frame) == len(getattr(built, table))
+        assert "ann" not in frame.astype(str).to_csv()
+    assert clean.host["start_ns"].equals(built.host["start_ns"])
+    assert clean.host["name"].nunique() == 3, "two that have become alike are still two"

@@ -5,32 +5,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from diagtool.diagnosis import Diagnosis
 from diagtool.errors import OutputFailed, UsageError
 from diagtool.units import nearest
+
+if TYPE_CHECKING:
+    from diagtool.comparison import Comparison
+    from diagtool.diagnosis import Diagnosis
+    from diagtool.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """One output format; ``extension`` chooses it when a path names no format.
 
-    ``module`` has ``render(diagnosis, out)`` and is loaded on use: rich alone takes as long as reading a small trace.
+    ``module`` has ``render(diagnosis, out, timeline)`` and is loaded on use: rich alone takes as long as reading a
+    small trace. ``of_table``: the module has ``write(diagnosis, path)`` instead, which writes the table that the file
+    is named after.
     """
 
     name: str
     extension: str
     module: str
+    of_table: bool = False
 
-    def render(self, diagnosis: Diagnosis, out: TextIO) -> None:
-        """Write the report to an open text file."""
-        import_module(self.module).render(diagnosis, out)
+    def render(self, diagnosis: "Diagnosis | Comparison", out: TextIO, timeline: "Timeline | None" = None) -> None:
+        """Write the report to an open text file; ``timeline`` is what a report that draws the events needs."""
+        import_module(self.module).render(diagnosis, out, timeline)
 
 
 REPORTS: tuple[Report, ...] = (
     Report("terminal", ".txt", "diagtool.reports.terminal"),
     Report("json", ".json", "diagtool.reports.json_text"),
+    Report("html", ".html", "diagtool.reports.html"),
+    Report("markdown", ".md", "diagtool.reports.markdown"),
+    Report("csv", ".csv", "diagtool.reports.table_file", of_table=True),
+    Report("parquet", ".parquet", "diagtool.reports.table_file", of_table=True),
 )
 
 STDOUT = "-"
@@ -72,16 +83,27 @@ def parse_outputs(texts: Sequence[str], *, force: bool = False, inputs: Sequence
     return outputs
 
 
-def write(diagnosis: Diagnosis, outputs: Sequence[Output], stdout: TextIO | None = None) -> list[str]:
-    """Write every report; the paths of the files written. OutputFailed when one cannot be."""
+def write(
+    diagnosis: "Diagnosis | Comparison",
+    outputs: Sequence[Output],
+    stdout: TextIO | None = None,
+    timeline: "Timeline | None" = None,
+) -> list[str]:
+    """Write every report; the paths of the files written. OutputFailed when one cannot be.
+
+    ``timeline`` is that of the diagnosis where it is at hand; a diagnosis read from its JSON has none.
+    """
     written = []
     for output in outputs:
         if output.path == STDOUT:
-            output.report.render(diagnosis, stdout or sys.stdout)
+            output.report.render(diagnosis, stdout or sys.stdout, timeline)
             continue
         try:
-            with Path(output.path).open("w", encoding="utf-8") as file:
-                output.report.render(diagnosis, file)
+            if output.report.of_table:
+                import_module(output.report.module).write(diagnosis, Path(output.path))
+            else:
+                with Path(output.path).open("w", encoding="utf-8") as file:
+                    output.report.render(diagnosis, file, timeline)
         except OSError as error:
             raise OutputFailed(
                 f"cannot write {output.path}: {error.strerror or error}", "choose another path"
@@ -100,6 +122,16 @@ def _resolved(path: Path) -> Path:
     return path.resolve()
 
 
+def _with_table(output: Output) -> Output:
+    """The output; UsageError when it holds one table and nothing names it."""
+    if output.report.of_table and not output.path.endswith(output.report.extension):
+        example = f"kernels{output.report.extension}"
+        raise UsageError(
+            f"{output.report.name} holds one table, the one its file is named after", f"write -o {example}"
+        )
+    return output
+
+
 def _parse(text: str) -> Output:
     named, separator, path = text.partition(":")
     known = {report.name: report for report in REPORTS}
@@ -108,12 +140,12 @@ def _parse(text: str) -> Output:
             raise UsageError(f"unknown report format {named!r}", nearest(named, list(known)))
         if not path:
             raise UsageError(f"{text!r} names no file", f"{named}:- is stdout")
-        return Output(known[named], path)
+        return _with_table(Output(known[named], path))
     if text == STDOUT:
         return Output(known["terminal"], STDOUT)
     for report in REPORTS:
         if text.endswith(report.extension):
-            return Output(report, text)
+            return _with_table(Output(report, text))
     extensions = ", ".join(report.extension for report in REPORTS)
     raise UsageError(
         f"no report format for {text!r}", f"use an extension of {extensions}, or name the format: json:{text}"

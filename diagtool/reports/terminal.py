@@ -5,21 +5,23 @@ terminal.
 """
 
 import math
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
-from typing import TextIO
+from dataclasses import replace
+from typing import TYPE_CHECKING, TextIO
 
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console
 from rich.text import Text
 
-from diagtool.diagnosis import Diagnosis, Evidence, Finding, Table
-from diagtool.reports.sentences import place, verdict
-from diagtool.units import bytes_text, count_text, duration_text, listing, percent_text, plural, printable
+from diagtool.diagnosis import Diagnosis, Evidence, Finding, Scalar, Table
+from diagtool.kernel_classes import short_name
+from diagtool.reports import sentences
+from diagtool.reports.figures import CLASSES, Account, accounts, is_text, known_part, value_text
+from diagtool.reports.layout import KEEP, can_draw, shown, wrapped, write
+from diagtool.units import duration_text, percent_text, plural
 
-WIDTH = 80
+if TYPE_CHECKING:
+    from diagtool.timeline import Timeline
+
 _BAR = 30
 _MOST_FINDINGS, _MOST_EVIDENCE = 8, 6
 _MOST_ROWS = 8
@@ -27,98 +29,81 @@ _MOST_DEVICES = 16
 _CLASS_COLUMNS = (("comp.", 5), ("comm.", 5), ("copy", 5), ("idle", 5))
 _CAUSE_COLUMNS = (("host", 7), ("launch", 6), ("sync", 5), ("queue", 5), ("other", 5))
 _HOST_CAUSES = ("host-bound", "data-loading", "warm-up", "allocator-churn")
-_LEAST_UNKNOWN = 0.005
+# Of tables that are wider than a terminal, the columns that are shown.
+_COLUMNS = {
+    "kernels": ("kernel", "calls", "time", "share", "occupancy", "limited by"),
+    "roofline": ("part", "time", "fraction", "roof", "density", "bandwidth"),
+}
 _SEVERITY_STYLE = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
-_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
-# Between a number and its unit, so that a line does not break there.
-_KEEP = "\N{NO-BREAK SPACE}"
-_PLAIN = str.maketrans({"·": "-", "…": "~"})
 
 
-def render(diagnosis: Diagnosis, out: TextIO) -> None:
+def render(diagnosis: Diagnosis, out: TextIO, timeline: "Timeline | None" = None) -> None:
     """Write the report; in colour where ``out`` is a terminal that wants it."""
-    console = Console(file=out, width=None if out.isatty() else WIDTH, highlight=False, markup=False, emoji=False)
-    width = max(min(console.width, 100), 40)
-    drawing = _can_draw(out)
-    for line in _lines(diagnosis, width, drawing):
-        console.print(line if drawing else _plain(line, out), soft_wrap=True)
-
-
-def shown(name: str, width: int) -> str:
-    """A name from a trace on one line of at most ``width`` cells, its middle left out where it is longer."""
-    text = _ADDRESS.sub("", printable(name))
-    if cell_len(text) <= width:
-        return text
-    if width < 3:
-        return set_cell_size(text, width)
-    head = (width - 1) * 2 // 3
-    tail = text[::-1]
-    return f"{set_cell_size(text, head)}…{set_cell_size(tail, width - 1 - head)[::-1]}"
-
-
-def _plain(line: Text, out: TextIO) -> Text:
-    """The line in the characters that ``out`` can write."""
-    encoding = out.encoding
-    return Text(line.plain.translate(_PLAIN).encode(encoding, "replace").decode(encoding), style=line.style)
-
-
-def _can_draw(out: TextIO) -> bool:
-    encoding = getattr(out, "encoding", None) or "utf-8"
-    try:
-        "█▎…·".encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    drawing = can_draw(out)
+    write(lambda width: _lines(diagnosis, width, drawing), out)
 
 
 def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
     yield Text(_header(diagnosis, width))
     yield Text("")
-    first, *more = verdict(diagnosis)
-    yield from _wrapped(first, width, style="bold")
+    first, *more = sentences.verdict(diagnosis)
+    yield from wrapped(first, width, style="bold")
     for sentence in more:
-        yield from _wrapped(sentence, width)
-    accounting = diagnosis.table("accounting")
-    if accounting is not None:
+        yield from wrapped(sentence, width)
+    devices = accounts(diagnosis)
+    if devices:
         yield Text("")
-        yield from _accounting(diagnosis, accounting, width, drawing)
-    if diagnosis.findings and not (diagnosis.healthy and not diagnosis.doubted):
+        yield from _accounting(diagnosis, devices, width, drawing)
+    if sentences.asks_for_something(diagnosis):
         yield Text("")
         yield from _findings(diagnosis, width)
     if not diagnosis.healthy:
         yield from _tables(diagnosis, width)
-    unknown = list(_read(diagnosis) if diagnosis.healthy else (*_read(diagnosis), *_unknown(diagnosis)))
+    unknown = [*_read(diagnosis), *([] if diagnosis.healthy else sentences.unknown(diagnosis))]
     if unknown:
         yield Text("")
         yield Text("Not known", style="bold")
         for sentence in unknown:
-            yield from _wrapped(sentence, width, indent="  ")
+            yield from wrapped(sentence, width, indent="  ")
     yield Text("")
-    yield from _wrapped(_next(diagnosis), width, style="dim")
+    yield from wrapped(_next(diagnosis), width, style="dim")
 
 
 def _tables(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
     host_waits = any(finding.cause in _HOST_CAUSES for finding in diagnosis.findings)
-    for name in ("large_gaps", "host_work", "suspects"):
+    waited = any(finding.cause == "straggler" for finding in diagnosis.findings)
+    wanted = {"host_work": host_waits, "collective_ranks": waited}
+    for name in ("large_gaps", "host_work", "collective_ranks", "roofline", "kernels", "suspects"):
         table = diagnosis.table(name)
-        if table is not None and (host_waits or name != "host_work"):
+        if table is not None and wanted.get(name, True):
             yield Text("")
-            yield from _table(table, width)
+            yield from _table(_narrow(table), width)
+            if name == "kernels":
+                yield from wrapped(sentences.kernel_classes(diagnosis), width, indent="    ", style="dim")
+
+
+def _narrow(table: Table) -> Table:
+    """The table with the columns that a terminal has room for, and kernels by their short names."""
+    known, _ = known_part(table)
+    wanted = _COLUMNS.get(table.name, [column.name for column in known.columns])
+    at = [i for i, column in enumerate(known.columns) if column.name in wanted]
+    rows = (tuple(known.rows[n][i] for i in at) for n in range(len(known.rows)))
+    narrow = replace(known, columns=tuple(known.columns[i] for i in at), rows=tuple(rows))
+    if not narrow.columns or narrow.columns[0].name != "kernel":
+        return narrow
+    rows = ((short_name(str(row[0])), *map(_brief, row[1:])) for row in narrow.rows)
+    return replace(narrow, rows=tuple(rows))
+
+
+def _brief(cell: Scalar) -> Scalar:
+    """What limits the occupancy of a kernel, in few letters."""
+    if not isinstance(cell, str):
+        return cell
+    return cell.replace("shared memory", "smem").replace("registers", "regs").replace(" and ", ", ")
 
 
 def _header(diagnosis: Diagnosis, width: int) -> str:
-    names = [shown(name, 40) for name in dict.fromkeys(d.name or "unnamed device" for d in diagnosis.devices)]
-    files = [PurePath(file).name for file in diagnosis.source.files]
-    parts = [listing(names, 2) if names else "no device"]
-    if len(diagnosis.devices) > 1:
-        parts[0] += f" x {len(diagnosis.devices)}"
-    parts.append(shown(files[0], 40) if len(files) == 1 else plural(len(files), "file"))
-    events = diagnosis.environment.get("events")
-    if isinstance(events, int):
-        parts.append(plural(events, "event"))
-    if diagnosis.window is not None:
-        mean = "mean window" if len(diagnosis.devices) > 1 else "window"
-        parts.append(f"{mean} {duration_text(diagnosis.window.seconds)}")
+    parts = sentences.looked_at(diagnosis, lambda name: shown(name, 40))
     return shown(" · ".join(parts), width) if len(parts) < 3 else _fit(parts, width)
 
 
@@ -127,41 +112,34 @@ def _fit(parts: Sequence[str], width: int) -> str:
     return text if len(text) <= width else f"{' · '.join(parts[:-2])}\n{' · '.join(parts[-2:])}"
 
 
-def _wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterator[Text]:
-    clean = printable(text)
-    for line in textwrap.wrap(clean, width, initial_indent=indent, subsequent_indent=indent) or [""]:
-        yield Text(line.replace(_KEEP, " "), style=style)
-
-
-def _accounting(diagnosis: Diagnosis, table: Table, width: int, drawing: bool) -> Iterator[Text]:
-    devices = sorted({(row[0], row[1]) for row in table.rows}, key=lambda key: (int(key[0] or 0), int(key[1] or 0)))
+def _accounting(diagnosis: Diagnosis, devices: Sequence[Account], width: int, drawing: bool) -> Iterator[Text]:
     yield Text("Where the time went", style="bold")
     if len(devices) == 1:
-        for _, _, name, seconds, share in table.rows:
+        for name, seconds, share in devices[0].classes:
             if name == "idle" or share:
-                yield _bar(str(name), seconds, share, width, drawing)
-        split = _idle_split(diagnosis)
+                yield _bar(name, seconds, share, width, drawing)
+        split = _idle_split(devices[0])
         if split:
-            yield from _wrapped(f"idle by cause: {split}", width, indent="    ")
-        yield from _wrapped(_launches(diagnosis), width, indent="    ")
-        yield from _outside(diagnosis, width)
-        return
-    yield Text(f"{'':20}{'% of the window':<24}  idle by cause", style="dim")
-    heads = " ".join(f"{name:>{size}}" for name, size in (*_CLASS_COLUMNS, *_CAUSE_COLUMNS))
-    yield Text(f"  rank dev    window {heads}", style="dim")
-    for key in devices[:_MOST_DEVICES]:
-        yield Text(_device_row(diagnosis, table, key))
-    if len(devices) > _MOST_DEVICES:
-        yield Text(f"  and {plural(len(devices) - _MOST_DEVICES, 'more device')}")
-    yield from _outside(diagnosis, width)
+            yield from wrapped(f"idle by cause: {split}", width, indent="    ")
+        yield from wrapped(_launches(diagnosis), width, indent="    ")
+        yield from wrapped(sentences.filled(diagnosis), width, indent="    ")
+    else:
+        yield Text(f"{'':20}{'% of the window':<24}  idle by cause", style="dim")
+        heads = " ".join(f"{name:>{size}}" for name, size in (*_CLASS_COLUMNS, *_CAUSE_COLUMNS))
+        yield Text(f"  rank dev    window {heads}", style="dim")
+        for account in devices[:_MOST_DEVICES]:
+            yield Text(_device_row(account))
+        if len(devices) > _MOST_DEVICES:
+            yield Text(f"  and {plural(len(devices) - _MOST_DEVICES, 'more device')}")
+    for sentence in (*sentences.steps(diagnosis), *sentences.outside_window(diagnosis)):
+        yield from wrapped(sentence, width, indent="    ")
 
 
-def _bar(name: str, seconds: object, share: object, width: int, drawing: bool) -> Text:
-    fraction, value = float(str(share or 0)), float(str(seconds or 0))
+def _bar(name: str, seconds: float, share: float, width: int, drawing: bool) -> Text:
     size = max(min(width - 50, _BAR), 10)
-    filled = math.ceil(fraction * size - 0.5) or (1 if fraction else 0)
-    bar = _blocks(fraction * size) if drawing else "#" * filled
-    return Text(f"  {name:<14} {bar:<{size}} {duration_text(value):>12} {percent_text(fraction):>9}")
+    filled = math.ceil(share * size - 0.5) or (1 if share else 0)
+    bar = _blocks(share * size) if drawing else "#" * filled
+    return Text(f"  {name:<14} {bar:<{size}} {duration_text(seconds):>12} {percent_text(share):>9}")
 
 
 def _blocks(cells: float) -> str:
@@ -171,13 +149,8 @@ def _blocks(cells: float) -> str:
     return "█" * (eighths // 8) + rest
 
 
-def _idle_split(diagnosis: Diagnosis) -> str:
-    parts = []
-    for name in ("host", "launch", "sync", "queue", "graph", "starved", "unknown"):
-        values = diagnosis.metrics(f"idle.{name}_fraction")
-        if values and values[0].value:
-            parts.append(f"{name}{_KEEP}{percent_text(values[0].value).replace(' ', _KEEP)}")
-    return ", ".join(parts)
+def _idle_split(account: Account) -> str:
+    return ", ".join(f"{cause}{KEEP}{percent_text(share).replace(' ', KEEP)}" for cause, share in account.idle.items())
 
 
 def _launches(diagnosis: Diagnosis) -> str:
@@ -191,28 +164,13 @@ def _launches(diagnosis: Diagnosis) -> str:
     )
 
 
-def _outside(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
-    window = diagnosis.window
-    if window is not None and window.judged_outside_s:
-        text = (
-            f"outside the device window: {duration_text(window.judged_outside_s)} of the steps, counted in the findings"
-        )
-        yield from _wrapped(text, width, indent="    ")
-
-
-def _device_row(diagnosis: Diagnosis, table: Table, key: tuple[object, object]) -> str:
-    labels = {"rank": str(key[0]), "device": str(key[1])}
-
-    def share(*names: str) -> str:
-        return f"{100 * sum(diagnosis.metric(f'{name}_fraction', **labels).value or 0 for name in names):.1f}"
-
-    window = sum(float(row[3] or 0) for row in table.rows if (row[0], row[1]) == key)
-    classes = [share(f"time.{name}") for name in ("compute", "communication", "copy", "idle")]
-    causes = [share(f"idle.{name}") for name in ("host", "launch", "sync", "queue")]
-    causes.append(share("idle.graph", "idle.starved", "idle.unknown"))
+def _device_row(account: Account) -> str:
+    idle = account.idle
+    causes = [idle.get(cause, 0.0) for cause in ("host", "launch", "sync", "queue")]
+    shares = [*(account.share(name) for name in CLASSES), *causes, sum(idle.values()) - sum(causes)]
     sizes = (size for _, size in (*_CLASS_COLUMNS, *_CAUSE_COLUMNS))
-    cells = " ".join(f"{cell:>{size}}" for cell, size in zip((*classes, *causes), sizes, strict=True))
-    return f"  {key[0]!s:>4} {key[1]!s:>3} {duration_text(window):>9} {cells}"
+    cells = " ".join(f"{100 * abs(share):>{size}.1f}" for share, size in zip(shares, sizes, strict=True))
+    return f"  {account.rank!s:>4} {account.device!s:>3} {duration_text(account.window_s):>9} {cells}"
 
 
 def _findings(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
@@ -226,10 +184,10 @@ def _findings(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
         line.append(f"{finding.severity:<9}" if cost else finding.severity, style=_SEVERITY_STYLE[finding.severity])
         yield line.append(cost)
         sure = "" if finding.confidence == "high" else f" ({finding.confidence} confidence)"
-        where = f"{place(finding)}: " if len(diagnosis.devices) > 1 else ""
-        yield from _wrapped(f"{where}{finding.title}{sure}", width, indent="     ")
+        where = f"{sentences.place(finding)}: " if len(diagnosis.devices) > 1 else ""
+        yield from wrapped(f"{where}{finding.title}{sure}", width, indent="     ")
         for fix in finding.fix[:2]:
-            yield from _wrapped(f"> {fix.text}", width, indent="     ")
+            yield from wrapped(f"> {fix.text}", width, indent="     ")
             if fix.command:
                 yield Text(f"       {fix.command}", style="cyan")
         for item in finding.evidence[:_MOST_EVIDENCE]:
@@ -254,88 +212,43 @@ def _evidence(item: Evidence, width: int) -> Iterator[Text]:
 
 
 def _value(value: object, unit: str) -> str:
-    if value is None:
-        return "unknown"
-    if isinstance(value, str):
-        return shown(value, 60)
-    if not unit:
-        return str(value)
-    number = float(str(value))
-    if unit == "s":
-        return duration_text(number)
-    if unit == "fraction":
-        return percent_text(number)
-    if unit in ("bytes", "bytes/s"):
-        return bytes_text(number) + unit.removeprefix("bytes")
-    return count_text(int(number)) if number.is_integer() else f"{number:.4g}"
+    return shown(value, 60) if isinstance(value, str) else value_text(value, unit)
 
 
 def _table(table: Table, width: int) -> Iterator[Text]:
     """Numbers right-aligned; what is left of the line goes to the text columns."""
     rows = [[_value(cell, column.unit) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
     rows = rows[:_MOST_ROWS]
-    is_text = [
-        column.unit == "" and any(isinstance(row[i], str) for row in table.rows)
-        for i, column in enumerate(table.columns)
-    ]
+    words = is_text(table)
     widths = [max(len(column.name), *(len(row[i]) for row in rows)) for i, column in enumerate(table.columns)]
-    room = width - 2 - sum(size + 2 for size, text in zip(widths, is_text, strict=True) if not text)
-    widest = [i for i, text in enumerate(is_text) if text]
+    room = width - 2 - sum(size + 2 for size, text in zip(widths, words, strict=True) if not text)
+    widest = [i for i, text in enumerate(words) if text]
     while widest and sum(widths[i] + 2 for i in widest) > room:
         most = max(widest, key=lambda i: widths[i])
         if widths[most] <= 8:
             break
         widths[most] -= 1
     yield Text(table.title, style="bold")
-    yield Text(_row([column.name for column in table.columns], widths, is_text), style="dim")
+    yield Text(_row([column.name for column in table.columns], widths, words), style="dim")
     for row in rows:
-        yield Text(_row(row, widths, is_text))
+        yield Text(_row(row, widths, words))
     if len(table.rows) > _MOST_ROWS:
         yield Text(f"  and {plural(len(table.rows) - _MOST_ROWS, 'more row')}")
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], is_text: Sequence[bool]) -> str:
+def _row(cells: Sequence[str], widths: Sequence[int], words: Sequence[bool]) -> str:
     shaped = (
         shown(cell, size).ljust(size) if text else cell.rjust(size)
-        for cell, size, text in zip(cells, widths, is_text, strict=True)
+        for cell, size, text in zip(cells, widths, words, strict=True)
     )
     return ("  " + "  ".join(shaped)).rstrip()
 
 
 def _read(diagnosis: Diagnosis) -> Iterator[str]:
     """What became of the input on reading; what was lost of it is a finding already where there is a verdict."""
-    for loss in diagnosis.source.lost if diagnosis.window is None else ():
-        yield f"{count_text(loss.count)} x {loss.what}{f' ({shown(loss.detail, 80)})' if loss.detail else ''}."
-    for note in diagnosis.source.notes:
-        yield f"{note}."
-    if diagnosis.window is not None and "no step marks" in diagnosis.window.note:
-        yield f"Window: {diagnosis.window.note}."
-
-
-def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
-    reasons: dict[str, list[str]] = {}
-    for result in diagnosis.results:
-        if result.skipped:
-            reasons.setdefault(result.skipped, []).append(result.analysis)
-    for reason, names in reasons.items():
-        yield f"{listing(names)}: {reason}."
-    bound, window = diagnosis.bound_by, diagnosis.window
-    if window is None:
-        return
-    if bound.resource == "unknown" and bound.reason:
-        yield f"{bound.reason[0].upper()}{bound.reason[1:]}."
-    unseen = window.outside_s - window.judged_outside_s
-    if unseen > 0 and len({device.rank for device in diagnosis.devices}) == len(diagnosis.devices):
-        yield (
-            f"{duration_text(unseen)} of the steps lie outside the device window; whether the device worked then was "
-            "not recorded."
-        )
-    unmatched = diagnosis.mean("idle.unknown_fraction")
-    if unmatched >= _LEAST_UNKNOWN:
-        yield (
-            f"{percent_text(unmatched)} of the window is idle before work whose launch is not in the trace: it cannot "
-            "be given a cause."
-        )
+    if diagnosis.window is None:
+        yield from sentences.losses(diagnosis, lambda detail: shown(detail, 80))
+    yield from sentences.notes(diagnosis)
 
 
 def _next(diagnosis: Diagnosis) -> str:

@@ -9,7 +9,8 @@ from builders import annotation, copy, healthy, kernel, launch, op, recording, s
 from samples import CPU_SAMPLE, GPU_SAMPLE
 
 from diagtool import diagnose, read
-from diagtool.reports.terminal import render, shown
+from diagtool.reports.layout import shown
+from diagtool.reports.terminal import render
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
