@@ -43,7 +43,7 @@ format: $(READY)  ## rewrite the code in the project's format
 	$(BIN)/ruff format .
 
 golden: $(READY)  ## rewrite the expected reports after looking at the change
-	DIAGTOOL_GOLDEN=write $(BIN)/python -m pytest -q tests/reports/test_terminal.py
+	DIAGTOOL_GOLDEN=write $(BIN)/python -m pytest -q tests/reports/test_terminal.py tests/reports/test_markdown.py
 
 samples: $(READY)  ## rebuild the sample traces under tests/data
 	$(BIN)/python tests/samples.py

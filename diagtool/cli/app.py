@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from diagtool import __version__
+from diagtool.cli.compare import compare
 from diagtool.cli.doctor import doctor
 from diagtool.cli.explain import explain
 from diagtool.cli.profile import profile
@@ -23,6 +24,7 @@ app = typer.Typer(
     epilog="Example: diagtool profile trace.json.gz",
 )
 app.command(epilog="Example: diagtool profile trace.json.gz -o diagnosis.json")(profile)
+app.command(epilog="Example: diagtool compare before.json.gz after.json.gz -o change.md")(compare)
 app.command(epilog="Example: diagtool explain host-bound")(explain)
 app.command(epilog="Example: diagtool doctor")(doctor)
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from diagtool.errors import OutputFailed
@@ -27,3 +27,17 @@ def open_standard_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+@contextmanager
+def progress(wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on stderr while a file is read; only on a terminal, and gone when the report appears."""
+    if not wanted or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda done, size: bar.update(task, completed=done, total=size)

@@ -44,7 +44,7 @@ def index() -> str:
 def page(name: str) -> str:
     """The page of a cause, metric, analysis or error as Markdown. UsageError names the nearest word."""
     known = names()
-    name = _IN_REPORTS.get(name, name)
+    name = name if name in known else _IN_REPORTS.get(name, name)
     if name not in known:
         raise UsageError(f"nothing is called {name!r}", nearest(name, list(known)))
     if known[name] == "metrics":

@@ -4,15 +4,18 @@ import json
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from diagtool.diagnosis import Diagnosis, check
-from diagtool.errors import TargetNotFound, UnreadableInput
+from diagtool.errors import TargetNotFound, UnreadableInput, UsageError
 from diagtool.readers import read
 from diagtool.readers.files import Losses, Progress, blocks, head
-from diagtool.redaction import redact
+from diagtool.redaction import redact, redact_timeline
 from diagtool.run_analyses import diagnose
+from diagtool.scope import WHOLE, Scope, choose
+from diagtool.timeline import Timeline
 
 _DIAGNOSIS_START = b'{"schema":'
 
@@ -42,18 +45,35 @@ def _exists(path: Path) -> bool:
         return False
 
 
+class Diagnosed(NamedTuple):
+    """A diagnosis and the timeline it is of; a diagnosis.json read again has none."""
+
+    diagnosis: Diagnosis
+    timeline: Timeline | None
+
+
 def diagnose_targets(
-    paths: Sequence[Path], *, window: str = "device", redacted: bool = False, on_progress: Progress | None = None
-) -> Diagnosis:
-    """The diagnosis of one trace, of several, of a directory of rank traces, or a diagnosis.json read again."""
-    if len(paths) == 1 and paths[0].is_file() and _is_diagnosis(paths[0]):
-        found = _load(paths[0])
+    paths: Sequence[Path], scope: Scope = WHOLE, *, redacted: bool = False, on_progress: Progress | None = None
+) -> Diagnosed:
+    """The diagnosis of one trace, of several, of a directory of rank traces, or a diagnosis.json read again.
+
+    UsageError where ``scope`` names a part of a diagnosis.json: that is finished.
+    """
+    if len(paths) == 1 and paths[0].is_file() and is_diagnosis(paths[0]):
+        if scope != WHOLE:
+            raise UsageError(f"{paths[0]} is a diagnosis, nothing of it can be chosen", "diagnose the trace again")
+        found = Diagnosed(_load(paths[0]), None)
     else:
-        found = diagnose(read(*paths, on_progress=on_progress), window=window)
-    return redact(found) if redacted else found
+        timeline = read(*paths, on_progress=on_progress)
+        found = Diagnosed(diagnose(timeline, scope), choose(timeline, scope))
+    if not redacted:
+        return found
+    files = found.diagnosis.source.files
+    return Diagnosed(redact(found.diagnosis), redact_timeline(found.timeline, files) if found.timeline else None)
 
 
-def _is_diagnosis(path: Path) -> bool:
+def is_diagnosis(path: Path) -> bool:
+    """Whether a file begins as a diagnosis.json does."""
     start = b"".join(head(path, 4096).split())
     return start.startswith(_DIAGNOSIS_START) and b'"source":' in start
 

@@ -37,8 +37,9 @@ def cli_reference() -> str:
     codes = (
         "## Exit codes\n\n"
         "0 done: findings, salvaged input and a trace without device work included;\n"
-        "2 usage, configuration or a missing package; 4 unreadable input; 5 internal error; 130 interrupted.\n"
-        "Kept for commands to come: 1 a check failed, 3 no verdict, 6 the workload failed.\n"
+        "2 usage, configuration or a missing package; 3 no verdict: two captures that cannot be compared;\n"
+        "4 unreadable input; 5 internal error; 130 interrupted.\n"
+        "Kept for commands to come: 1 a check failed, 6 the workload failed.\n"
     )
     return f"{text.rstrip()}\n\n{codes}"
 
