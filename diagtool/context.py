@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from diagtool import device_work, intervals, launches
 from diagtool.diagnosis import Device, Scalar
+from diagtool.engine_steps import StepWork, work_of_steps
 from diagtool.hardware.peaks import Peaks, peaks
 from diagtool.intervals import Intervals
+from diagtool.launch_shapes import LaunchShapes, shapes
 from diagtool.scope import WHOLE, Scope, choose
 from diagtool.screening import Suspect, by_device, screen
 from diagtool.timeline import Timeline
@@ -77,6 +79,8 @@ class Context:
     graph_launched: NDArray[np.bool_]
     work: NDArray[Any]
     suspects: tuple[Suspect, ...]
+    shapes: LaunchShapes
+    steps: tuple[StepWork, ...]
     scope: Scope
 
     def peaks_of(self, device: Device) -> Peaks | None:
@@ -112,13 +116,17 @@ def prepare(timeline: Timeline, scope: Scope = WHOLE) -> tuple[Timeline, Context
     matched = launches.match(clean)
     devices = list(by_device(clean))
     ranks = {rank: _rank_spans(clean, devices, rank) for rank in {rank for rank, _, _ in devices}}
+    graph_launched = launches.is_graph_launch(clean, matched)
+    places = [(rank, device) for rank, device, _ in devices]
     context = Context(
         windows=tuple(_window(clean, rank, device, rows, ranks[rank], scope) for rank, device, rows in devices),
         scope=scope,
         launches=matched,
-        graph_launched=launches.is_graph_launch(clean, matched),
+        graph_launched=graph_launched,
         work=device_work.classify(clean.device),
         suspects=suspects,
+        shapes=shapes(clean),
+        steps=work_of_steps(clean, matched, graph_launched, places),
     )
     return clean, context
 

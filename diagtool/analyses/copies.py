@@ -40,7 +40,7 @@ def _metrics(timeline: Timeline, context: Context, window: DeviceWindow) -> list
     found = []
     for kind in BUS_COPIES:
         rows = window.rows[context.work[window.rows] == kind]
-        total, ns = _bytes(timeline, rows), _length_ns(timeline, rows)
+        total, ns = _total(_bytes(timeline, rows)), _length_ns(timeline, rows)
         rate = total / seconds(ns) if total is not None and ns else None
         reason = "not-applicable: no such copy" if not len(rows) else "missing: a copy does not state its size or time"
         found.append(
@@ -49,10 +49,14 @@ def _metrics(timeline: Timeline, context: Context, window: DeviceWindow) -> list
     return found
 
 
-def _bytes(timeline: Timeline, rows: NDArray[np.int64]) -> int | None:
-    """Bytes of some copies; None where one does not state its own."""
-    size = timeline.device["bytes"].take(rows)
-    return int(size.sum()) if size.notna().all() else None
+def _bytes(timeline: Timeline, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Bytes of each of some copies; None where one does not state its own."""
+    size = timeline.device["bytes"].array[rows]
+    return None if size.isna().any() else size.to_numpy(np.int64)
+
+
+def _total(sizes: NDArray[np.int64] | None) -> int | None:
+    return None if sizes is None else int(sizes.sum())
 
 
 def _length_ns(timeline: Timeline, rows: NDArray[np.int64]) -> int:
@@ -67,12 +71,10 @@ def _table(timeline: Timeline, context: Context, memory: NDArray[np.object_]) ->
             here = every[(context.work[every] == kind) & (memory[every] == host)]
             if not len(here):
                 continue
-            total, ns = _bytes(timeline, here), _length_ns(timeline, here)
+            sizes, ns = _bytes(timeline, here), _length_ns(timeline, here)
+            total, largest = _total(sizes), None if sizes is None else int(sizes.max())
             rate = total / seconds(ns) if total is not None and ns else None
-            largest = timeline.device["bytes"].take(here).max()
-            rows.append(
-                (kind, host or None, len(here), seconds(ns), total, None if total is None else int(largest), rate)
-            )
+            rows.append((kind, host or None, len(here), seconds(ns), total, largest, rate))
     columns = (
         Column("copy"), Column("host memory"), Column("count", "count"), Column("time", "s"), Column("bytes", "bytes"),
         Column("largest", "bytes"), Column("rate", "bytes/s"),
@@ -117,7 +119,7 @@ def _host_link(timeline: Timeline, context: Context) -> float | None:
 def _transfers(timeline: Timeline, context: Context, memory: NDArray[np.object_], kind: str) -> Sequence[Evidence]:
     """Size, rate and kind of host memory of all copies of one kind."""
     rows = np.flatnonzero(context.work == kind)
-    total, ns = _bytes(timeline, rows), _length_ns(timeline, rows)
+    total, ns = _total(_bytes(timeline, rows)), _length_ns(timeline, rows)
     found = []
     if total is not None and ns:
         found.append(Evidence(f"{kind} copied", total, "bytes"))

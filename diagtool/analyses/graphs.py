@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from diagtool.analyses.step_work import StepWork, collect
 from diagtool.context import Context, DeviceWindow
 from diagtool.diagnosis import Column, Evidence, Finding, Fix, Metric, Result, Table, finding, metric
+from diagtool.engine_steps import StepWork
 from diagtool.grouping import distinct, groups
 from diagtool.launches import NO_LAUNCH, graph_calls
 from diagtool.timeline import Timeline
@@ -37,7 +37,7 @@ class _Device:
 def run(timeline: Timeline, context: Context) -> Result:
     """Metrics per device, a table where graphs were launched, and a finding for eager steps among graph steps."""
     devices = [_device(timeline, context, window) for window in context.windows]
-    found = (_fallback(timeline, context, collect(timeline, context)), _half_recorded(timeline, context, devices))
+    found = (_fallback(timeline, context, context.steps), _half_recorded(timeline, context, devices))
     return Result(
         "graphs",
         metrics=tuple(m for one in devices for m in _metrics(one)),

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagtool import intervals
-from diagtool.analyses.launch_shapes import Floats, shapes
 from diagtool.context import Context, DeviceWindow
 from diagtool.diagnosis import Column, Device, Evidence, Finding, Fix, Metric, Result, Scalar, Table, finding, metric
 from diagtool.grouping import groups
 from diagtool.kernel_classes import CLASSES, is_plain_core_matrix, kernel_class
+from diagtool.launch_shapes import Floats
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
 
@@ -64,7 +64,7 @@ def run(timeline: Timeline, context: Context) -> Result:
 
 def collect(timeline: Timeline, context: Context) -> Kernels:
     """The kernels of all windows with what their launches and names say."""
-    device, launched = timeline.device, shapes(timeline)
+    device, launched = timeline.device, context.shapes
     kind = device["kind"].to_numpy()
     rows = [window.rows[kind[window.rows] == "kernel"] for window in context.windows]
     inside = [window.inside_ns(timeline, mine) for mine, window in zip(rows, context.windows, strict=True)]
@@ -102,22 +102,29 @@ def _metrics(kernels: Kernels, context: Context) -> list[Metric]:
 
 def _by_name(kernels: Kernels) -> Table:
     """Costliest first; occupancy is the mean over time, limiter that of most time."""
-    members = [(code[0], here, int(kernels.ns[here].sum())) for code, here in groups(kernels.code)]
-    members.sort(key=lambda item: (-item[2], -len(item[1])))
+    order = np.lexsort((kernels.ns, kernels.code))
+    code, ns = kernels.code[order], kernels.ns[order]
+    first = np.flatnonzero(np.concatenate(([True], code[1:] != code[:-1])))
+    calls = np.diff(np.append(first, len(code)))
+    total = np.add.reduceat(ns, first)
+    # Sorted by time within a name, the middle one or two are the median.
+    median = (ns[first + (calls - 1) // 2] + ns[first + calls // 2]) / 2
+    known = np.isfinite(kernels.occupancy[order]) & (ns > 0)
+    weight = np.add.reduceat(np.where(known, ns, 0), first)
+    weighted = np.add.reduceat(np.where(known, kernels.occupancy[order] * ns, 0.0), first)
     rows: list[tuple[Scalar, ...]] = []
-    for code, here, total in members[:_MOST_ROWS]:
-        ns, occupancy = kernels.ns[here], kernels.occupancy[here]
-        known = np.isfinite(occupancy) & (ns > 0)
+    for at in np.lexsort((-calls, -total))[:_MOST_ROWS].tolist():
+        here = order[first[at] : first[at] + calls[at]]
         waves = kernels.waves[here]
         rows.append(
             (
-                kernels.names[code],
-                str(kernels.classes[code]),
-                len(here),
-                seconds(total),
-                fraction(total, kernels.total_ns),
-                seconds(float(np.median(ns))),
-                float(np.average(occupancy[known], weights=ns[known])) if known.any() else None,
+                kernels.names[code[first[at]]],
+                str(kernels.classes[code[first[at]]]),
+                int(calls[at]),
+                seconds(int(total[at])),
+                fraction(int(total[at]), kernels.total_ns),
+                seconds(float(median[at])),
+                float(weighted[at] / weight[at]) if weight[at] else None,
                 _limiter(kernels, here),
                 float(np.median(waves)) if np.isfinite(waves).all() else None,
             )
@@ -130,11 +137,13 @@ def _by_name(kernels: Kernels) -> Table:
 
 
 def _limiter(kernels: Kernels, here: NDArray[np.int64]) -> str | None:
-    here = here[kernels.limiter[here] >= 0]
-    if not len(here):
+    """What limits the occupancy of some kernels for most of their time."""
+    limiter = kernels.limiter[here]
+    known = limiter >= 0
+    if not known.any():
         return None
-    time = np.zeros(len(kernels.limiters), np.int64)
-    np.add.at(time, kernels.limiter[here], kernels.ns[here] + 1)
+    # A nanosecond more each, so that kernels without a length have a limiter too.
+    time = np.bincount(limiter[known], kernels.ns[here][known] + 1.0)
     return kernels.limiters[int(np.argmax(time))]
 
 

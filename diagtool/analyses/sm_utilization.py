@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from diagtool.analyses.launch_shapes import Floats, LaunchShapes, shapes
 from diagtool.context import Context, DeviceWindow
 from diagtool.diagnosis import Evidence, Finding, Fix, Metric, Result, finding, metric
 from diagtool.grouping import distinct, groups
 from diagtool.intervals import Ns
 from diagtool.kernel_classes import kernel_class
+from diagtool.launch_shapes import Floats, LaunchShapes
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
 from diagtool.units import percent_text, seconds
@@ -44,7 +44,7 @@ class Activity(NamedTuple):
 
 def run(timeline: Timeline, context: Context) -> Result:
     """Metrics per device, and a finding where long kernels leave most SMs without a block."""
-    launched = shapes(timeline)
+    launched = context.shapes
     return Result(
         "sm_utilization",
         metrics=tuple(m for one in context.windows for m in _metrics(timeline, context, launched, one)),

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diagtool.analyses.step_work import StepWork, collect
 from diagtool.context import Context, DeviceWindow
 from diagtool.diagnosis import Column, Evidence, Finding, Fix, Metric, Result, Scalar, Table, finding, metric
+from diagtool.engine_steps import StepWork
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
 
@@ -17,7 +17,7 @@ _OUTLIER, _LEAST_STEPS = 1.5, 5
 
 def run(timeline: Timeline, context: Context) -> Result:
     """Metrics per device and a table of the steps."""
-    steps = collect(timeline, context)
+    steps = context.steps
     by_place = {
         (one.rank, one.device): [s for s in steps if s.place == (one.rank, one.device)] for one in context.windows
     }

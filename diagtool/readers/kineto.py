@@ -135,7 +135,8 @@ class _Columns:
         for rows in (host, device, steps):
             if rows:
                 label = rows.pop("label")
-                rows["name"] = names[label]
+                # What looks at each name once should not look at those of the other tables.
+                rows["name"] = names[label].remove_unused_categories()
                 rows.setdefault("kind", _categorical([one.kind for one in self._labels])[label])
         multiprocessors: dict[int, int] = {}
         if device:

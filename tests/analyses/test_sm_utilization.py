@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diagtool import diagnose
-from diagtool.analyses.launch_shapes import shapes
 from diagtool.analyses.sm_utilization import sm_activity
 from diagtool.context import prepare
+from diagtool.launch_shapes import shapes
 
 
 def called(*kernels):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from diagtool import diagnose, intervals, read
-from diagtool.analyses.launch_shapes import shapes
 from diagtool.analyses.sm_utilization import sm_activity
 from diagtool.context import prepare
+from diagtool.launch_shapes import shapes
 from diagtool.model_shapes import load
 from diagtool.scope import Scope
 
