@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from diagtool.diagnosis import Diagnosis, Scalar
+from diagtool.diagnosis import MOST_KERNELS, Diagnosis, Scalar
 from diagtool.kernel_classes import normalised_name
+from diagtool.metrics import IDLE_CLASSES
 
-# The table of kernels ends here; what it does not name took less time than the last it does.
-_FULL_TABLE = 500
-_IDLE = ("host", "launch", "sync", "queue", "graph", "starved", "unknown")
 OUTSIDE = "outside the device window"
 
 
@@ -64,7 +62,9 @@ def accounting(diagnosis: Diagnosis) -> Amounts:
         place = str(rank), str(device)
         lengths[place] = lengths.get(place, 0.0) + number(time)
     idle = times.pop("idle", 0.0)
-    by_cause = {f"idle {cause}": _seconds(diagnosis, f"idle.{cause}_fraction", lengths) / devices for cause in _IDLE}
+    by_cause = {
+        f"idle {cause}": _seconds(diagnosis, f"idle.{cause}_fraction", lengths) / devices for cause in IDLE_CLASSES
+    }
     times |= {name: time for name, time in by_cause.items() if time}
     rest = idle - sum(by_cause.values())
     if rest > idle * 1e-6:
@@ -108,7 +108,7 @@ def _kernels(diagnosis: Diagnosis) -> Amounts:
 def _least(diagnosis: Diagnosis) -> float:
     """Seconds per device below which a kernel may be missing from the table."""
     rows = rows_of(diagnosis, "kernels", "time")
-    return number(rows[-1][0]) / max(device_count(diagnosis), 1) if len(rows) >= _FULL_TABLE else 0.0
+    return number(rows[-1][0]) / max(device_count(diagnosis), 1) if len(rows) >= MOST_KERNELS else 0.0
 
 
 def _summed(diagnosis: Diagnosis, rows: Iterable[tuple[tuple[str, str], Scalar, Scalar]]) -> Amounts:

@@ -126,11 +126,20 @@ def _series(group: str, members: _Members, kinds: NDArray[np.object_], timeline:
     return Series(group, tuple(places), tuple(map(str, kinds[rows[:, 0]])), rows, lengths[rows])
 
 
-def waits(matched: Matched, timeline: Timeline) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """((rank, device), start, end in ns) of each wait: from the arrival until the transfer can begin."""
+class Wait(NamedTuple):
+    """A stretch in which one (rank, device) waited for another, in ns: from its arrival until the transfer begins."""
+
+    place: tuple[int, int]
+    late: tuple[int, int]
+    start_ns: int
+    end_ns: int
+
+
+def waits(matched: Matched, timeline: Timeline) -> Iterator[Wait]:
+    """Every wait inside a matched collective, and who was waited for."""
     starts = timeline.device["start_ns"].to_numpy()
     for one in matched.series:
-        waiting = one.waiting_ns
+        waiting, last = one.waiting_ns, one.last
         for line, column in zip(*np.nonzero(waiting), strict=True):
             start = int(starts[one.rows[line, column]])
-            yield one.places[column], start, start + int(waiting[line, column])
+            yield Wait(one.places[column], one.places[int(last[line])], start, start + int(waiting[line, column]))

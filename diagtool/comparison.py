@@ -16,6 +16,7 @@ from diagtool.amounts import Amount, Amounts, device_count, number, rows_of
 from diagtool.common_unit import Unit, Work, find, work_of
 from diagtool.diagnosis import Diagnosis, Scalar
 from diagtool.kernel_classes import normalised_name, short_name
+from diagtool.metrics import TIME_CLASSES
 from diagtool.units import count_text, listing, percent_text, plural
 
 SCHEMA = 1
@@ -28,7 +29,6 @@ _MOST_MORE_CONTEXT = 1.25
 # Where the steps take less of the time than this, a figure per step says as much about what lies between them.
 _LEAST_IN_STEPS = 0.8
 
-_CLASSES = ("compute", "communication", "copy", "idle")
 
 SAME, CHANGED, NEW, GONE, UNCLEAR, UNJUDGED = "same", "changed", "new", "gone", "unclear", "not comparable"
 
@@ -329,7 +329,7 @@ def _amount(seconds: float | None) -> Amount | None:
 
 def _place(name: str) -> int:
     first = name.split()[0] if name else ""
-    return _CLASSES.index(first) if first in _CLASSES else len(_CLASSES)
+    return TIME_CLASSES.index(first) if first in TIME_CLASSES else len(TIME_CLASSES)
 
 
 def _weight(change: Change) -> tuple[float, float]:

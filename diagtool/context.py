@@ -1,7 +1,7 @@
 """What every analysis needs to know beside the timeline: windows, launches, collectives, suspects."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,14 +86,7 @@ class Context:
     def peaks_of(self, device: Device) -> Peaks | None:
         """What the device can do at most: as far as given, else by its datasheet; None for an unknown device."""
         known, given = peaks(device.name, device.sms), self.scope.peaks
-        if known is None or given is None:
-            return given or known
-        return replace(
-            known,
-            bandwidth=given.bandwidth or known.bandwidth,
-            flops={**known.flops, **given.flops},
-            origin=given.origin,
-        )
+        return known.overridden_by(given) if known and given else given or known
 
     def device_of(self, timeline: Timeline, window: DeviceWindow) -> Device:
         """What is known of the device of a window."""

@@ -16,6 +16,8 @@ from diagtool.metrics import METRICS
 SCHEMA = 1
 # A device that is idle half of the time is not called healthy, however small each of the reasons is.
 LEAST_BUSY = 0.5
+# The table of kernels ends here; what it does not name took less time than the last it does.
+MOST_KERNELS = 500
 
 Scalar = str | int | float | None
 
@@ -206,7 +208,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """At most a few dozen rows of plain values, ready to print."""
+    """Rows of plain values, ready to print; at most some hundreds."""
 
     name: str
     title: str

@@ -157,7 +157,7 @@ def _of_place(
                 span_ns=int(ends[work].max() - starts[work].min()) if len(work) else 0,
                 busy_ns=intervals.union(starts[work], ends[work]).total_ns,
                 kernels=int(kernel[work].sum()),
-                graph_calls=int(np.count_nonzero((called >= mark["start_ns"]) & (called < mark["end_ns"]))),
+                graph_calls=int(np.diff(np.searchsorted(called, [mark["start_ns"], mark["end_ns"]]))[0]),
                 graph_share=int(lengths[graph_launched[work]].sum()) / total if total else None,
             )
         )

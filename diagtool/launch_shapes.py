@@ -51,12 +51,12 @@ def shapes(timeline: Timeline) -> LaunchShapes:
         for one, members in _distinct_launches(timeline, device, rows):
             theoretical[members] = one.fraction
             fitting[members] = one.blocks
-            capacity[members] = one.max_warps * _NVIDIA_WARP
+            capacity[members] = one.max_warps
             limiter[members] = limiters.setdefault(" and ".join(one.limited_by), len(limiters))
     per_sm = blocks / sms
     with np.errstate(divide="ignore", invalid="ignore"):
         waves = np.where(fitting > 0, per_sm / fitting, np.nan)
-        grid_limited = np.minimum(fitting, per_sm) * threads / capacity
+        grid_limited = np.minimum(fitting, per_sm) * np.ceil(threads / _NVIDIA_WARP) / capacity
     return LaunchShapes(theoretical, grid_limited, blocks, per_sm, waves, limiter, tuple(limiters))
 
 

@@ -21,6 +21,9 @@ UNITS = (
     "tokens/s",
     "score",
 )
+# What a device does at each instant, and what an idle one waits for, in the order in which reports show them.
+TIME_CLASSES = ("compute", "communication", "copy", "idle")
+IDLE_CLASSES = ("host", "launch", "sync", "queue", "graph", "starved", "unknown")
 METHODS = ("measured", "estimated", "modelled", "given")
 
 
@@ -129,6 +132,9 @@ _SPECS: tuple[MetricSpec, ...] = (
           "Modelled bytes of a part of the model / the time of its kernels."),
     _spec("roofline.flops", "flops/s", "higher", "Modelled FLOPs of a part of the model / the time of its kernels."),
     _spec("roofline.density", "flops/byte", None, "Modelled FLOPs / modelled bytes: compute density."),
+    _spec("steps.device_s_per_token", "s", "lower",
+          "Device time that a new token costs: devices that share the model / steps.tokens_per_s. Unknown where "
+          "collectives run and --model does not say how many devices share it."),
     _spec("start_up.time_s", "s", "lower",
           "Time in which some thread of the rank compiled, tuned, loaded code or instantiated a graph."),
     _spec("start_up.compiling_steps", "count", "lower", "Steps in which something was compiled."),

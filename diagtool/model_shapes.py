@@ -10,6 +10,11 @@ from diagtool.errors import ConfigError, UnreadableInput
 from diagtool.units import nearest
 
 _ELEMENT_BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "float8": 1.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
+_NOT_MODELLED = {
+    "kv_lora_rank": "latent attention", "n_shared_experts": "an expert for every token",
+    "shared_expert_intermediate_size": "an expert for every token", "first_k_dense_replace": "a mix of kinds of layers",
+    "mlp_only_layers": "a mix of kinds of layers", "sliding_window_pattern": "attention to a window",
+}  # fmt: skip
 _LARGEST_FILE = 16 << 20
 _MOST_DEVICES = 1024
 
@@ -117,10 +122,11 @@ def from_config(given: Mapping[str, Any], name: str) -> ModelShapes:
     """The shapes that a model's config.json states. ConfigError names the key that is missing or wrong."""
     nested = given.get("text_config")
     config = {**given, **nested} if isinstance(nested, Mapping) else given
-    if "kv_lora_rank" in config:
-        raise ConfigError(f"{name}: latent attention is not modelled", "leave --model out")
+    for key, what in _NOT_MODELLED.items():
+        if config.get(key):
+            raise ConfigError(f"{name}: {what} ({key}) is not modelled", "leave --model out")
     hidden, q_heads = _count(config, "hidden_size", name), _count(config, "num_attention_heads", name)
-    experts = _count(config, "num_experts", name, _count(config, "num_local_experts", name, 0))
+    experts = max(_count(config, key, name, 0) for key in ("num_experts", "num_local_experts", "n_routed_experts"))
     ffn = _count(config, "intermediate_size", name)
     return ModelShapes(
         name=name,

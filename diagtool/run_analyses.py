@@ -104,7 +104,7 @@ def bound_by(results: Sequence[Result], context: Context) -> BoundBy:
         *_kernels(results, share("time.compute")),
         Bound("queueing", share("idle.starved"), "no request was runnable"),
     ]
-    first, second, *_ = sorted(candidates, key=lambda bound: -(bound.share or 0.0))
+    first, second, *_ = sorted(_merged(candidates), key=lambda bound: -(bound.share or 0.0))
     return BoundBy(first.resource, first.share, first.reason, second if second.share else None)
 
 
@@ -120,9 +120,19 @@ def _kernels(results: Sequence[Result], share: float) -> tuple[Bound, ...]:
     at = f"attention and linear layers run at {percent_text(near)} of their roof (modelled)"
     if near < _NEAR_ROOF:
         return (Bound("unknown", share, f"{at}: far from either roof"),)
-    roof = str(max(known, key=lambda point: float(point["time"] or 0))["roof"])
-    under = share * min(time / spent, 1.0)
-    return Bound(roof, under, at), Bound("unknown", share - under, _KERNELS)
+    parts = [(str(point["roof"]), min(float(point["time"] or 0) / spent, 1.0)) for point in known]
+    rest = max(1 - sum(part for _, part in parts), 0.0)
+    return (*(Bound(roof, share * part, at) for roof, part in parts), Bound("unknown", share * rest, _KERNELS))
+
+
+def _merged(bounds: Sequence[Bound]) -> list[Bound]:
+    """One bound a resource: the sum of its shares, for the reason of the largest."""
+    found: dict[str, Bound] = {}
+    for bound in sorted(bounds, key=lambda one: -(one.share or 0.0)):
+        known = found.get(bound.resource)
+        total = min((known.share or 0.0 if known else 0.0) + (bound.share or 0.0), 1.0)
+        found[bound.resource] = Bound(bound.resource, total, known.reason if known else bound.reason)
+    return list(found.values())
 
 
 def _rows(results: Sequence[Result], name: str) -> list[dict[str, Scalar]]:

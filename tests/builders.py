@@ -52,6 +52,12 @@ def step(start: float, end: float, number: int = 1) -> Event:
     return annotation(start, end, f"ProfilerStep#{number}")
 
 
+def decode_mark(requests: int, context: int) -> str:
+    """What vLLM calls a step that decodes a token for each of some requests, with all their context tokens."""
+    decode = f"sq{requests}sk{context}sqsq{requests}sqsk{context}"
+    return f"execute_{requests}_context_0(sq0sk0sqsq0sqsk0)_generation_{requests}({decode})"
+
+
 def call(start: float, end: float, id: int, name: str = "cudaLaunchKernel", **fields: Any) -> Event:
     """A runtime call with a correlation id."""
     return event("cuda_runtime", name, start, end, args={"correlation": id, "External id": id}, **fields)

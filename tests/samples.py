@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from builders import H100, Event, annotation, call, copy, kernel, op, recording, sync, trace, write
+from builders import H100, Event, annotation, call, copy, decode_mark, kernel, op, recording, sync, trace, write
 
 DATA = Path(__file__).parent / "data"
 GPU_SAMPLE = DATA / "decode_eager.json.gz"
@@ -63,7 +63,7 @@ def decode_eager() -> Iterator[Event]:
         yield op(host, round(device + 12.0, 3), "aten::item")
         yield sync(round(host + 2.0, 3), round(device + 8.0, 3), id)
         host = round(device + 15.0, 3)
-        yield annotation(first, host, f"execute_context_0(0_0)_generation_{8 + number}({(8 + number) * 512})")
+        yield annotation(first, host, decode_mark(8 + number, (8 + number) * 512))
     yield recording(begin - 50.0, host + 200.0)
 
 

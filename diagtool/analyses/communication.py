@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagtool import intervals
-from diagtool.collectives import Matched, match, operations, waits
+from diagtool.collectives import NO_GROUP, Matched, match, operations, waits
 from diagtool.context import Context, DeviceWindow
 from diagtool.diagnosis import Column, Evidence, Finding, Fix, Metric, Result, Scalar, Table, finding, metric
 from diagtool.intervals import Intervals
@@ -22,13 +22,16 @@ _SAME_STREAM = Fix(
     "them, or issue them on a stream of their own."
 )
 _MOST_ROWS = 100
+_MOSTLY = 0.5
 
-_Waiting = Mapping[tuple[int, int], Intervals]
+_Place = tuple[int, int]
+# Time each (rank, device) waited for each other one.
+_Waiting = Mapping[_Place, Mapping[_Place, Intervals]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """Nanoseconds of communication in one device's window: all, exposed, waiting for a rank, and both at once."""
+    """Nanoseconds of communication in one device's window: all, exposed, waiting, and exposed waiting by whom for."""
 
     window: DeviceWindow
     total_ns: int
@@ -36,8 +39,13 @@ class _Device:
     kernel_ns: int
     all_kernels_ns: int
     waiting_ns: int
-    exposed_waiting_ns: int
+    exposed_waiting: Mapping[_Place, int]
     same_stream_ns: int
+
+    @property
+    def exposed_waiting_ns(self) -> int:
+        """Exposed time of waiting for any other rank."""
+        return sum(self.exposed_waiting.values())
 
 
 def run(timeline: Timeline, context: Context) -> Result:
@@ -54,11 +62,13 @@ def run(timeline: Timeline, context: Context) -> Result:
 
 
 def _waiting(timeline: Timeline, matched: Matched) -> _Waiting:
-    """Waits inside matched collectives by (rank, device)."""
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for place, start, end in waits(matched, timeline):
-        found.setdefault(place, []).append((start, end))
-    return {place: intervals.union(*map(list, zip(*spans, strict=True))) for place, spans in found.items()}
+    found: dict[_Place, dict[_Place, list[tuple[int, int]]]] = {}
+    for wait in waits(matched, timeline):
+        found.setdefault(wait.place, {}).setdefault(wait.late, []).append((wait.start_ns, wait.end_ns))
+    return {
+        place: {late: intervals.union(*zip(*spans, strict=True)) for late, spans in by_late.items()}
+        for place, by_late in found.items()
+    }
 
 
 def _device(timeline: Timeline, context: Context, window: DeviceWindow, waiting: _Waiting) -> _Device:
@@ -67,7 +77,7 @@ def _device(timeline: Timeline, context: Context, window: DeviceWindow, waiting:
     collective, kernel = work == "communication", np.isin(work, ("communication", "compute"))
     spans = context.spans(timeline, window, "communication")
     exposed = intervals.subtract(spans, context.spans(timeline, window, "compute"))
-    waits_here = waiting.get((window.rank, window.device), intervals.EMPTY)
+    waited = waiting.get((window.rank, window.device), {})
     stream = device["stream"].to_numpy()[window.rows]
     shared = np.intersect1d(stream[collective], stream[work == "compute"])
     rows = window.rows[collective & np.isin(stream, shared[shared >= 0])]
@@ -78,8 +88,8 @@ def _device(timeline: Timeline, context: Context, window: DeviceWindow, waiting:
         exposed,
         int(lengths[collective].sum()),
         int(lengths[kernel].sum()),
-        intervals.intersect(spans, waits_here).total_ns,
-        intervals.intersect(exposed, waits_here).total_ns,
+        sum(intervals.intersect(spans, one).total_ns for one in waited.values()),
+        {late: intervals.intersect(exposed, one).total_ns for late, one in waited.items()},
         intervals.intersect(exposed, on_shared).total_ns,
     )
 
@@ -151,33 +161,53 @@ def _exposed(devices: Sequence[_Device], matched: Matched) -> Finding | None:
 
 
 def _straggler(devices: Sequence[_Device], matched: Matched) -> Finding | None:
-    """The rank for which the others wait longest. Priced on the rank that waits most with nothing else to do."""
+    """The rank whose lateness costs another one most: priced on the one that waits for it with nothing else to do."""
     caused = _caused(matched)
     if not caused:
         return None
-    late = max(caused, key=lambda place: caused[place][0])
-    name = _name(late, matched)
-    worst = max(devices, key=lambda one: _share(one, one.exposed_waiting_ns))
+    cost = {late: max(_share(one, one.exposed_waiting.get(late, 0)) for one in devices) for late in caused}
+    late = max(caused, key=lambda place: (cost[place], caused[place][0]))
+    worst = max(devices, key=lambda one: _share(one, one.exposed_waiting.get(late, 0)))
+    name, part = _name(late, matched), caused[late][0] / matched.waiting_ns
+    lost = worst.exposed_waiting.get(late, 0)
     return finding(
         "straggler",
-        f"The other ranks wait inside collectives, mostly for {name}.",
-        lost_s=seconds(worst.exposed_waiting_ns),
-        lost_fraction=_share(worst, worst.exposed_waiting_ns),
+        f"The other ranks wait inside collectives, mostly for {name}."
+        if part >= _MOSTLY
+        else f"The ranks wait for each other inside collectives in turn, longest for {name}.",
+        lost_s=seconds(lost),
+        lost_fraction=_share(worst, lost),
         evidence=(
             Evidence("waiting for the last rank", fraction(matched.waiting_ns, matched.total_ns), "fraction",
                      "collective time"),
+            Evidence(f"waiting for {name}", part, "fraction", "all waiting"),
             Evidence(f"waited for {name}", seconds(caused[late][0]), "s", "all ranks together"),
             Evidence(f"collectives at which {name} is last", caused[late][1], "count"),
             Evidence("last at the first collective", _first_late(matched)),
-            Evidence("waits longest", _name((worst.window.rank, worst.window.device), matched)),
+            Evidence("waits longest for it", _name((worst.window.rank, worst.window.device), matched)),
         ),
         fix=(
             Fix(f"Look at what {name} does before its collectives: its host, its share of the work, its device.",
                 f"diagtool profile TRACES --rank {late[0]}"),
             Fix("Give the ranks equal work: shard sizes, sequence lengths, experts."),
         ),
+        confidence=_confidence(matched, part),
         where={"rank": late[0], "device": late[1]},
     )  # fmt: skip
+
+
+def _confidence(matched: Matched, part: float) -> str:
+    """How sure it is that one rank is late.
+
+    Without stated groups the ranks may be of several, and what only passes from one to the next is no meeting of all.
+    Ranks that take turns have no straggler, and the first wait may be the start of the recording.
+    """
+    unnamed = all(one.group == NO_GROUP for one in matched.series)
+    if unnamed and {kind for one in matched.series for kind in one.operations} <= {"send/recv", "unknown"}:
+        return "low"
+    first = max(int(one.waiting_ns[0].sum()) for one in matched.series)
+    doubtful = unnamed or part < _MOSTLY or 2 * first > matched.waiting_ns
+    return "medium" if doubtful else "high"
 
 
 def _first_late(matched: Matched) -> str:

@@ -88,13 +88,14 @@ def _exposed(timeline: Timeline, context: Context, memory: NDArray[np.object_]) 
     whole = sum(item.window.length_ns for item in accounts)
     of = "the window" if len(accounts) == 1 else "all windows"
     evidence: list[Evidence] = []
-    pageable = False
+    every, pageable = np.concatenate([one.rows for one in context.windows]), False
     for kind in BUS_COPIES:
         alone = sum(item.copies[kind] for item in accounts)
         if alone:
             evidence.append(Evidence(f"{kind} copies alone on the device", fraction(alone, whole), "fraction", of))
-            evidence += _transfers(timeline, context, memory, kind)
-            pageable = pageable or bool((memory[context.work == kind] == "pageable").any())
+            rows = every[context.work[every] == kind]
+            evidence += _transfers(timeline, context, memory, kind, rows)
+            pageable = pageable or bool((memory[rows] == "pageable").any())
     return finding(
         "exposed-copy",
         "Copies over a bus run while no kernel does.",
@@ -116,9 +117,10 @@ def _host_link(timeline: Timeline, context: Context) -> float | None:
     return known.pop() if len(known) == 1 else None
 
 
-def _transfers(timeline: Timeline, context: Context, memory: NDArray[np.object_], kind: str) -> Sequence[Evidence]:
-    """Size, rate and kind of host memory of all copies of one kind."""
-    rows = np.flatnonzero(context.work == kind)
+def _transfers(
+    timeline: Timeline, context: Context, memory: NDArray[np.object_], kind: str, rows: NDArray[np.int64]
+) -> Sequence[Evidence]:
+    """Size, rate and kind of host memory of some copies, all of one kind."""
     total, ns = _total(_bytes(timeline, rows)), _length_ns(timeline, rows)
     found = []
     if total is not None and ns:

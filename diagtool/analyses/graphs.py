@@ -16,7 +16,9 @@ from diagtool.units import fraction, seconds
 
 _SERVER_FIXES = {
     "vllm": Fix("Capture graphs for the batch sizes that occur.", "vllm serve --max-cudagraph-capture-size SIZE"),
-    "sglang": Fix("Capture graphs for the batch sizes that occur.", "sglang.launch_server --cuda-graph-max-bs SIZE"),
+    "sglang": Fix(
+        "Capture graphs for the batch sizes that occur.", "python -m sglang.launch_server --cuda-graph-max-bs SIZE"
+    ),
 }
 _OWN_FIX = Fix("Capture graphs for the shapes that occur, or pad the batch to a captured one.")
 
@@ -66,10 +68,16 @@ def _device(timeline: Timeline, context: Context, window: DeviceWindow) -> _Devi
 
 
 def _without_nodes(timeline: Timeline, context: Context, window: DeviceWindow) -> int:
-    """Graph launches of the rank, made before the window's end, of which no node was recorded on any device."""
+    """Graph launches of which no node was recorded on any device: those of the rank, on its first device.
+
+    All that began before the window's end count, and none before its start where the steps are the window.
+    """
+    if window.device != min(other.device for other in context.windows if other.rank == window.rank):
+        return 0
     host = timeline.host
     called = graph_calls(timeline) & (host["rank"].to_numpy() == window.rank)
-    called &= host["start_ns"].to_numpy() < window.end_ns
+    starts = host["start_ns"].to_numpy()
+    called &= (starts < window.end_ns) & ((starts >= window.start_ns) | (not window.by_steps))
     recorded = distinct(context.launches[context.launches != NO_LAUNCH])
     return int(np.count_nonzero(~np.isin(np.flatnonzero(called), recorded)))
 
@@ -99,9 +107,9 @@ def _varying(timeline: Timeline, context: Context) -> int:
     device = timeline.device
     graph, launches = device["graph"].to_numpy(), context.launches
     stated = (graph >= 0) & (launches != NO_LAUNCH) & (device["kind"].to_numpy() == "kernel")
-    found = 0
+    found, of_stated = 0, launches[stated]
     for _, rows in groups(device["rank"].to_numpy()[stated], graph[stated]):
-        _, counts = np.unique(launches[stated][rows], return_counts=True)
+        _, counts = np.unique(of_stated[rows], return_counts=True)
         found += len(distinct(counts.astype(np.int64))) > 1
     return found
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from diagtool.analyses import idle_findings
-from diagtool.analyses.idle_split import CLASSES, Split, longest_first, name_of, split
+from diagtool.analyses.idle_split import Split, longest_first, name_of, split
 from diagtool.context import Context
 from diagtool.diagnosis import Column, Metric, Result, Scalar, Table, metric
 from diagtool.kernel_classes import short_name
+from diagtool.metrics import IDLE_CLASSES
 from diagtool.timeline import Timeline
 from diagtool.units import fraction, seconds
 
@@ -27,7 +28,7 @@ def run(timeline: Timeline, context: Context) -> Result:
 def _metrics(one: Split) -> list[Metric]:
     whole, labels = one.window.length_ns, one.window.labels
     reason = "" if whole else "undefined: the window has no length"
-    shares = {f"idle.{name}_fraction": one.by_class[name] for name in CLASSES}
+    shares = {f"idle.{name}_fraction": one.by_class[name] for name in IDLE_CLASSES}
     shares |= {"idle.untraced_fraction": one.untraced_ns, "idle.after_sync_fraction": one.after_sync_ns}
     known = {name: metric(name, fraction(ns, whole), labels, reason=reason) for name, ns in shares.items()}
     if not one.starved_known:

@@ -126,7 +126,7 @@ class _Judge:
         server = str(self._timeline.environment.get("server"))
         flag = {
             "vllm": "vllm serve --max-num-seqs COUNT",
-            "sglang": "sglang.launch_server --max-running-requests COUNT",
+            "sglang": "python -m sglang.launch_server --max-running-requests COUNT",
         }
         return self._finding(
             "small-batch",
@@ -248,7 +248,9 @@ class _Judge:
         inside = sum(one.by_class["launch"] - one.slow_calls[1] for one in self._splits)
         start_up = sum(one.start_up_ns for one in self._splits)
         device, host, launches = self._timeline.device, self._timeline.host, self._context.launches
-        launched = launches != NO_LAUNCH
+        launched = np.zeros(len(launches), np.bool_)
+        launched[np.concatenate([one.window.rows for one in self._splits])] = True
+        launched &= launches != NO_LAUNCH
         kernel = launched & (device["kind"].to_numpy() == "kernel")
         kernel = kernel if kernel.any() else launched
         if not kernel.any():

@@ -20,10 +20,10 @@ from diagtool.context import Context, DeviceWindow
 from diagtool.grouping import distinct, groups
 from diagtool.intervals import EMPTY, Intervals, Ns
 from diagtool.launches import NO_LAUNCH
+from diagtool.metrics import IDLE_CLASSES
 from diagtool.timeline import Timeline
 
 NO_CALL = "(no call recorded)"
-CLASSES = ("starved", "sync", "host", "launch", "queue", "graph", "unknown")
 
 # Work that is issued to an idle device starts within a few microseconds; what waits longer waits for something.
 START_UP_NS = 20_000
@@ -52,7 +52,7 @@ class Gap:
     @property
     def main(self) -> str:
         """The class with the largest part."""
-        return max(CLASSES, key=lambda name: self.parts[name])
+        return max(IDLE_CLASSES, key=lambda name: self.parts[name])
 
 
 @dataclass(frozen=True, slots=True)

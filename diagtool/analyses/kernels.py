@@ -7,7 +7,20 @@ from numpy.typing import NDArray
 
 from diagtool import intervals
 from diagtool.context import Context, DeviceWindow
-from diagtool.diagnosis import Column, Device, Evidence, Finding, Fix, Metric, Result, Scalar, Table, finding, metric
+from diagtool.diagnosis import (
+    MOST_KERNELS,
+    Column,
+    Device,
+    Evidence,
+    Finding,
+    Fix,
+    Metric,
+    Result,
+    Scalar,
+    Table,
+    finding,
+    metric,
+)
 from diagtool.grouping import groups
 from diagtool.kernel_classes import CLASSES, is_plain_core_matrix, kernel_class
 from diagtool.launch_shapes import Floats
@@ -16,7 +29,6 @@ from diagtool.units import fraction, seconds
 
 UNCLASSIFIED = CLASSES[-1]
 
-_MOST_ROWS = 500
 _NAMED = 3
 # From this share of the kernel time on, matrix work on plain cores is named even where the device is mostly idle.
 _NOTED_SHARE = 0.2
@@ -113,7 +125,7 @@ def _by_name(kernels: Kernels) -> Table:
     weight = np.add.reduceat(np.where(known, ns, 0), first)
     weighted = np.add.reduceat(np.where(known, kernels.occupancy[order] * ns, 0.0), first)
     rows: list[tuple[Scalar, ...]] = []
-    for at in np.lexsort((-calls, -total))[:_MOST_ROWS].tolist():
+    for at in np.lexsort((-calls, -total))[:MOST_KERNELS].tolist():
         here = order[first[at] : first[at] + calls[at]]
         waves = kernels.waves[here]
         rows.append(

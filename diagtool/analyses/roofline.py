@@ -6,7 +6,7 @@ q_heads * (d_qk + d_v) * sum(N_Q^2) fewer, and reads the keys and values of ever
 weights once a step and do 2 operations per weight and token. Time is that of the kernels of the class.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,9 @@ from diagtool.model_shapes import ModelShapes
 from diagtool.timeline import Timeline
 from diagtool.units import seconds
 
-PARTS = {"attention": ("attention",), "linear": ("GEMM", "MoE")}
+# Kernels of experts over this share of the linear layers' time are no accident.
+_EXPERTS_SHARE = 0.1
+PARTS: Mapping[str, tuple[str, ...]] = {"attention": ("attention",), "linear": ("GEMM", "MoE")}
 _PEAK_OF = {
     "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8": "fp8", "fp8": "fp8", "int8": "int8",
     "int4": "fp16",
@@ -38,8 +40,10 @@ class Point:
     flops: float
     bytes: float
     time_s: float
+    dtype: str
     peak_flops: float | None
     peaks: Peaks
+    misfit: str
 
     @property
     def roofline_s(self) -> float | None:
@@ -63,7 +67,9 @@ class Point:
 
     @property
     def withheld(self) -> str:
-        """Why the fraction would mislead, or empty: bytes that fit the last-level cache, or more than is possible."""
+        """Why the fraction would mislead, or empty: another model, bytes that fit the cache, more than is possible."""
+        if self.misfit:
+            return self.misfit
         if self.peaks.cache_bytes is not None and self.bytes / self.steps < self.peaks.cache_bytes:
             return "not-applicable: a step's bytes fit the last-level cache"
         if self.fraction is not None and self.fraction > 1:
@@ -113,19 +119,33 @@ def _points(
     with_work = np.unique(position[mine])
     sums, running = sums[with_work], marks["running"].to_numpy(dtype=np.float64, na_value=np.nan)[with_work]
     work = {"attention": _attention(model, sums), "linear": _linear(model, sums, running)}
-    peak = peaks.flops.get(_PEAK_OF[model.dtype])
+    spent = _time_by_part(timeline, rows[mine], PARTS)
+    experts_ns = _time_by_part(timeline, rows[mine], {"experts": ("MoE",)})["experts"]
+    misfit = _misfit(model, spent, experts_ns)
+    dtype = _PEAK_OF[model.dtype]
+    peak = peaks.flops.get(dtype)
     return [
-        Point(window, part, len(with_work), *work[part], seconds(ns), peak, peaks)
-        for part, ns in _time_by_part(timeline, rows[mine]).items()
+        Point(window, part, len(with_work), *work[part], seconds(ns), dtype, peak, peaks, misfit)
+        for part, ns in spent.items()
         if ns
     ]
 
 
-def _time_by_part(timeline: Timeline, rows: NDArray[np.int64]) -> dict[str, int]:
+def _misfit(model: ModelShapes, spent: Mapping[str, int], experts_ns: int) -> str:
+    """Why the kernels cannot be those of the model, or empty: it has experts and they have none, or the reverse."""
+    if not model.experts and experts_ns > _EXPERTS_SHARE * spent["linear"]:
+        return "undefined: kernels of experts ran, and the model has none"
+    if model.experts and not experts_ns:
+        return "undefined: the model has experts, and no kernel of theirs ran"
+    return ""
+
+
+def _time_by_part(timeline: Timeline, rows: NDArray[np.int64], parts: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    """Time of the kernels of some classes."""
     classes = np.array([kernel_class(str(name)) for name in timeline.device["name"].cat.categories] or [""])
     of_row = classes[timeline.device["name"].cat.codes.to_numpy()[rows]]
     lengths = (timeline.device["end_ns"].to_numpy() - timeline.device["start_ns"].to_numpy())[rows]
-    return {part: int(lengths[np.isin(of_row, kinds)].sum()) for part, kinds in PARTS.items()}
+    return {part: int(lengths[np.isin(of_row, kinds)].sum()) for part, kinds in parts.items()}
 
 
 def _attention(model: ModelShapes, sums: NDArray[np.float64]) -> tuple[float, float]:
@@ -178,7 +198,7 @@ def _table(points: Sequence[Point]) -> Table:
             None if point.withheld else point.roofline_s, None if point.withheld else point.fraction, point.limit,
             point.flops / point.bytes, point.flops / point.time_s,
             None if point.withheld else point.bytes / point.time_s, point.peak_flops, point.peaks.bandwidth,
-            point.peaks.origin,
+            point.peaks.origin_of(point.dtype), point.peaks.origin_of("bandwidth"),
         )
         for point in points
     ]  # fmt: skip
@@ -186,6 +206,6 @@ def _table(points: Sequence[Point]) -> Table:
         Column("rank"), Column("device"), Column("part"), Column("time", "s"), Column("at the roof", "s"),
         Column("fraction", "fraction"), Column("roof"), Column("density", "flops/byte"), Column("achieved", "flops/s"),
         Column("bandwidth", "bytes/s"), Column("peak", "flops/s"), Column("peak bandwidth", "bytes/s"),
-        Column("peak from"),
+        Column("peak from"), Column("bandwidth from"),
     )  # fmt: skip
     return Table("roofline", "Roofline of attention and linear layers (modelled)", columns, tuple(rows))

@@ -76,7 +76,7 @@ def sm_activity(timeline: Timeline, window: DeviceWindow, per_sm: Floats) -> Act
 
 def _metrics(timeline: Timeline, context: Context, launched: LaunchShapes, window: DeviceWindow) -> list[Metric]:
     kernels = window.rows[timeline.device["kind"].to_numpy()[window.rows] == "kernel"]
-    lengths = (timeline.device["end_ns"].to_numpy() - timeline.device["start_ns"].to_numpy())[kernels]
+    lengths = window.inside_ns(timeline, kernels)
     total = int(lengths.sum())
     reason = _no_estimate(launched, kernels, lengths, window)
     utilization = None

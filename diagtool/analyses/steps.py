@@ -24,7 +24,11 @@ def run(timeline: Timeline, context: Context) -> Result:
     outliers = {id(step) for members in by_place.values() for step in _outliers(members)}
     return Result(
         "steps",
-        metrics=tuple(m for one in context.windows for m in _metrics(by_place[(one.rank, one.device)], one)),
+        metrics=tuple(
+            m
+            for one in context.windows
+            for m in _metrics(by_place[(one.rank, one.device)], one, _sharing(context, one))
+        ),
         findings=tuple(f for f in (_unrecorded(steps),) if f),
         tables=(_table(steps, outliers),) if steps else (),
     )
@@ -57,7 +61,14 @@ def _outliers(steps: Sequence[StepWork]) -> list[StepWork]:
     return found
 
 
-def _metrics(steps: Sequence[StepWork], window: DeviceWindow) -> list[Metric]:
+def _sharing(context: Context, window: DeviceWindow) -> int | None:
+    """How many devices share the model; one where no collective runs, None where some do and nobody says."""
+    if context.scope.model is not None:
+        return context.scope.model.tensor_parallel
+    return None if (context.work[window.rows] == "communication").any() else 1
+
+
+def _metrics(steps: Sequence[StepWork], window: DeviceWindow, sharing: int | None) -> list[Metric]:
     labels = window.labels
     none = "" if steps else "missing: no step marks"
     durations = [step.duration_ns for step in steps]
@@ -67,6 +78,7 @@ def _metrics(steps: Sequence[StepWork], window: DeviceWindow) -> list[Metric]:
     total = int(known.sum()) if steps and len(known) == len(steps) else None
     spent_s = seconds(sum(durations))
     rate = total / spent_s if total is not None and spent_s else None
+    no_rate = "" if rate else "missing: the step marks do not state their tokens"
     few = "" if len(steps) >= _LEAST_STEPS else f"too-few-samples: {len(steps)} steps"
     return [
         metric("steps.count", len(steps), labels),
@@ -88,7 +100,15 @@ def _metrics(steps: Sequence[StepWork], window: DeviceWindow) -> list[Metric]:
             "steps.tokens_per_s",
             rate,
             labels,
-            reason=none or ("" if rate is not None else "missing: the step marks do not state their tokens"),
+            reason=none or no_rate,
+        ),
+        metric(
+            "steps.device_s_per_token",
+            sharing / rate if rate and sharing else None,
+            labels,
+            reason=none
+            or no_rate
+            or ("" if sharing else "missing: how many devices share the model: give --model NAME,tp=N"),
         ),
     ]
 

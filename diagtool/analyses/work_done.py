@@ -41,7 +41,9 @@ def _steps_and_tokens(timeline: Timeline, window: DeviceWindow) -> Counter[_Unit
     marks = main_steps(timeline.steps.loc[timeline.steps["rank"] == window.rank])
     if not len(marks):
         return Counter()
-    found: Counter[_Unit] = Counter(("step", "mark", str(kind)) for kind in marks["kind"])
+    # SGLang writes vLLM's marks.
+    server = str(timeline.environment.get("server", "vllm"))
+    found: Counter[_Unit] = Counter(("step", "mark", server if kind == "vllm" else str(kind)) for kind in marks["kind"])
     stated = [tokens(mark) for _, mark in marks.iterrows()]
     read = (marks["prefill_sum_kv"] + marks["decode_sum_kv"]).astype("float64").to_numpy()
     sums: dict[_Unit, list[int | None]] = {

@@ -54,7 +54,8 @@ def profile(
         wanted = [*reports.parse_outputs(["-"]), *wanted]
     with progress(not quiet and not as_json) as on_progress:
         hidden = settings.redact if redact is None else redact
-        found = diagnose_targets(paths, scope, redacted=hidden, on_progress=on_progress)
+        asked = any(option is not None for option in (window, steps, rank, device, model, peak))
+        found = diagnose_targets(paths, scope, asked=asked, redacted=hidden, on_progress=on_progress)
     with until_the_reader_leaves():
         for path in reports.write(found.diagnosis, wanted, timeline=found.timeline):
             if not quiet:

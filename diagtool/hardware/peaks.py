@@ -5,7 +5,7 @@ rate only with sparsity, half of it is used. A figure that no source confirms is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from diagtool.units import nearest
@@ -28,16 +28,27 @@ class Peaks:
     ``bandwidth`` of the device's memory and ``link_bandwidth`` to the host each way, bytes/s. ``flops`` by dtype of
     the inputs: FLOP/s (operations/s for int8), on matrix units where they are faster, accumulating in 32 bits where
     the vendor states both rates. ``cache_bytes``: the last-level cache. ``units``: multiprocessors or compute units.
+    ``given``: dtypes, and ``bandwidth``, that the user stated; all else is the datasheet's.
     """
 
     name: str
     bandwidth: float | None
     flops: Mapping[str, float]
     source: str
-    origin: str = DATASHEET
+    given: frozenset[str] = frozenset()
     cache_bytes: int | None = None
     link_bandwidth: float | None = None
     units: int | None = None
+
+    def origin_of(self, key: str) -> str:
+        """``given`` or ``datasheet``, for a dtype or ``bandwidth``."""
+        return GIVEN if key in self.given else DATASHEET
+
+    def overridden_by(self, other: "Peaks") -> "Peaks":
+        """The same device with what the user stated of it in place of the datasheet's."""
+        return replace(
+            self, bandwidth=other.bandwidth or self.bandwidth, flops={**self.flops, **other.flops}, given=other.given
+        )
 
 
 def peaks(device_name: str, units: int | None = None) -> Peaks | None:
@@ -73,7 +84,8 @@ def given(text: str) -> Peaks:
             raise ValueError(f"{key} is given twice")
         numbers[key] = _plausible(key, value)
     bandwidth = numbers.pop("bandwidth", None)
-    return Peaks("as given", bandwidth, numbers, "command line", GIVEN)
+    stated = frozenset((*numbers, *(["bandwidth"] if bandwidth else [])))
+    return Peaks("as given", bandwidth, numbers, "command line", stated)
 
 
 def _plausible(key: str, value: str) -> float:
@@ -102,7 +114,7 @@ def _device(
     """An entry and its drivers' names: ``gb_s`` in 1e9 bytes/s and ``tera`` in 1e12 FLOP/s, a datasheet's units."""
     flops = {dtype: float(round(rate * 1e12)) for dtype, rate in tera.items()}
     bandwidth = None if gb_s is None else float(round(gb_s * 1e9))
-    return names, Peaks(name, bandwidth, flops, source, DATASHEET, cache, link, units)
+    return names, Peaks(name, bandwidth, flops, source, frozenset(), cache, link, units)
 
 
 _VOLTA = "NVIDIA V100 datasheet; L2: NVIDIA Tesla V100 GPU architecture whitepaper"

@@ -10,14 +10,15 @@ from typing import Any
 
 _KINDS = (
     ("ProfilerStep", re.compile(r"^ProfilerStep#?\s*\d+")),
-    ("vllm", re.compile(r"^execute_(?:\d+_)?context_\d+")),
+    ("vllm", re.compile(r"^execute_(?:(?:\d+_)?context|new)_\d+")),
     ("sglang", re.compile(r"^step\[")),
     ("diffusion", re.compile(r"^execute_diffusion_")),
 )
 _SUMS = r"\(sq(\d{1,15})sk(\d{1,15})sqsq(\d{1,18})sqsk(\d{1,18})\)"
 _FULL = re.compile(rf"^execute_\d+_context_(\d{{1,9}}){_SUMS}_generation_(\d{{1,9}}){_SUMS}")
-# Prefill: new tokens and the sum of their squares; decode: the sum of the contexts.
-_SHORT = re.compile(r"^execute_context_(\d{1,9})\((\d{1,15})_(\d{1,18})\)_generation_(\d{1,9})\((\d{1,15})\)")
+# Requests and new tokens of each phase, here and there with the sum of their squares behind the prefill's.
+_SHORT = re.compile(r"^execute_context_(\d{1,9})\((\d{1,15})(?:_(\d{1,18}))?\)_generation_(\d{1,9})\((\d{1,15})\)$")
+_COUNTS = re.compile(r"^execute_new_(\d{1,9})_cached_(\d{1,9})$")
 _SGLANG = re.compile(r"^step\[(\w+) bs=(\d{1,9})(?!\d)(?: toks=(\d{1,15})(?!\d))?")
 _ORDER = ("sum_q", "sum_kv", "sum_q2", "sum_q_kv")
 
@@ -39,16 +40,23 @@ def sums(name: str) -> dict[str, int]:
         values |= {f"decode_{column}": value for column, value in zip(_ORDER, decode, strict=True)}
         return values | {"running": requests + decoding}
     if found := _SHORT.match(name):
-        requests, tokens, squares, decoding, context = map(int, found.groups())
-        values = {
-            "prefill_sum_q": tokens, "prefill_sum_q2": squares, "running": requests + decoding,
-            "decode_sum_q": decoding, "decode_sum_q2": decoding, "decode_sum_kv": context, "decode_sum_q_kv": context,
-        }  # fmt: skip
-        # It says nothing of the contexts of prefills; without prefills there are none.
-        return values if tokens else values | {"prefill_sum_kv": 0, "prefill_sum_q_kv": 0}
+        return _short(*(None if part is None else int(part) for part in found.groups()))
+    if found := _COUNTS.match(name):
+        return {"running": int(found[1]) + int(found[2])}
     if found := _SGLANG.match(name):
         return _sglang(found[1].upper(), int(found[2]), found[3])
     return {}
+
+
+def _short(
+    prefilling: int | None, tokens: int | None, squares: int | None, decoding: int | None, decoded: int | None
+) -> dict[str, int]:
+    """It says nothing of the contexts, but a phase without tokens has none."""
+    values = {"running": (prefilling or 0) + (decoding or 0)}
+    for phase, count in (("prefill", tokens or 0), ("decode", decoded or 0)):
+        columns = ("sum_q",) if count else ("sum_q", *_ORDER[1:])
+        values |= {f"{phase}_{column}": count for column in columns}
+    return values if squares is None or not tokens else values | {"prefill_sum_q2": squares}
 
 
 def _sglang(mode: str, requests: int, tokens: str | None) -> dict[str, int]:

@@ -93,6 +93,9 @@ def write(
 
     ``timeline`` is that of the diagnosis where it is at hand; a diagnosis read from its JSON has none.
     """
+    for output in outputs:
+        if output.report.of_table:  # before the first report appears
+            import_module(output.report.module).check(diagnosis, Path(output.path))
     written = []
     for output in outputs:
         if output.path == STDOUT:

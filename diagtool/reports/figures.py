@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from diagtool.diagnosis import Diagnosis, Metric, Scalar, Table
+from diagtool.metrics import IDLE_CLASSES
 from diagtool.units import bytes_text, count_text, duration_text, percent_text, printable
 
-IDLE_CAUSES = ("host", "launch", "sync", "queue", "graph", "starved", "unknown")
-CLASSES = ("compute", "communication", "copy", "idle")
 # The figures of launch_gaps, by the name of the metric.
 LAUNCHES = {
     "launch.gap_p50_s": "launch gap, median",
@@ -35,7 +34,7 @@ class Account:
         return sum(seconds for _, seconds, _ in self.classes)
 
     def share(self, name: str) -> float:
-        """Share of one of CLASSES; all kinds of copies are ``copy``."""
+        """Share of one of TIME_CLASSES; all kinds of copies are ``copy``."""
         return sum(share for one, _, share in self.classes if one == name or one.startswith(f"{name} "))
 
 
@@ -115,7 +114,7 @@ def by_name(metrics: Sequence[Metric]) -> dict[str, list[Metric]]:
 
 def _idle(diagnosis: Diagnosis, labels: Mapping[str, str]) -> dict[str, float]:
     shares: dict[str, float] = {}
-    for cause in IDLE_CAUSES:
+    for cause in IDLE_CLASSES:
         for one in diagnosis.metrics(f"idle.{cause}_fraction"):
             if one.value and all(one.labels.get(key) == value for key, value in labels.items()):
                 shares[cause] = one.value

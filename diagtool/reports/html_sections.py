@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from diagtool.diagnosis import Diagnosis, Evidence, Finding, Metric
-from diagtool.metrics import METRICS
+from diagtool.metrics import METRICS, TIME_CLASSES
 from diagtool.reports import sentences
-from diagtool.reports.figures import CLASSES, LAUNCHES, Account, accounts, by_name, place_text, value_text
+from diagtool.reports.figures import LAUNCHES, Account, accounts, by_name, place_text, value_text
 from diagtool.reports.html_tables import stacked
 from diagtool.reports.markup import Markup, join, tag
 from diagtool.units import bytes_text, count_text, duration_text, percent_text, plural
@@ -115,12 +115,12 @@ def _number(value: str) -> Markup:
 
 def _many_devices(devices: Sequence[Account]) -> Markup:
     causes = ("host", "launch", "sync", "queue")
-    heads = ("rank", "device", "window", "", *CLASSES, *(f"idle: {cause}" for cause in (*causes, "other")))
+    heads = ("rank", "device", "window", "", *TIME_CLASSES, *(f"idle: {cause}" for cause in (*causes, "other")))
     rows = []
     for account in devices:
         idle = account.idle
         known = [idle.get(cause, 0.0) for cause in causes]
-        shares = [*map(account.share, CLASSES), *known, max(sum(idle.values()) - sum(known), 0.0)]
+        shares = [*map(account.share, TIME_CLASSES), *known, max(sum(idle.values()) - sum(known), 0.0)]
         rows.append(
             tag(
                 "tr",
@@ -144,7 +144,7 @@ def _account_table(caption: str, head: Markup, rows: Sequence[Markup]) -> Markup
 
 
 def _legend() -> Markup:
-    kinds = {name: name for name in CLASSES[:-1]} | {
+    kinds = {name: name for name in TIME_CLASSES[:-1]} | {
         f"idle-{cause}": f"idle, {cause}" for cause in ("host", "launch", "sync", "queue")
     }
     items = (

@@ -22,10 +22,17 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
 
 def write(lines: Callable[[int], Iterable[Text]], out: TextIO) -> None:
     """Write the lines made for the width of ``out``; 80 columns where it is no terminal, coloured where it wants it."""
-    console = Console(file=out, width=None if out.isatty() else WIDTH, highlight=False, markup=False, emoji=False)
+    console = _Console(file=out, width=None if out.isatty() else WIDTH, highlight=False, markup=False, emoji=False)
     drawing = can_draw(out)
     for line in lines(max(min(console.width, _WIDEST), _NARROWEST)):
         console.print(line if drawing else _plain(line, out), soft_wrap=True)
+
+
+class _Console(Console):
+    """A console whose reader may leave: what that means is for the command line to say, not to end the process."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def can_draw(out: TextIO) -> bool:

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from diagtool.diagnosis import Diagnosis, Evidence, Finding, Table
+from diagtool.metrics import IDLE_CLASSES, TIME_CLASSES
 from diagtool.reports import sentences
 from diagtool.reports.figures import (
-    CLASSES,
-    IDLE_CAUSES,
     LAUNCHES,
     Account,
     accounts,
@@ -118,7 +117,7 @@ def _accounting(diagnosis: Diagnosis) -> Iterator[str]:
         launches = "; ".join(known)
         yield from ("", f"{launches[0].upper()}{launches[1:]}.") if launches else ()
     else:
-        heads = ("rank", "device", "window", *CLASSES, *(f"idle: {cause}" for cause in IDLE_CAUSES))
+        heads = ("rank", "device", "window", *TIME_CLASSES, *(f"idle: {cause}" for cause in IDLE_CLASSES))
         yield from _grid(heads, map(_device, devices[:_MOST_DEVICES]), numbers=range(len(heads)))
         if len(devices) > _MOST_DEVICES:
             yield from ("", f"And {plural(len(devices) - _MOST_DEVICES, 'more device')}.")
@@ -135,7 +134,7 @@ def _one_device(account: Account) -> Iterator[Sequence[str]]:
 
 
 def _device(account: Account) -> Sequence[str]:
-    shares = [*map(account.share, CLASSES), *(account.idle.get(cause, 0.0) for cause in IDLE_CAUSES)]
+    shares = [*map(account.share, TIME_CLASSES), *(account.idle.get(cause, 0.0) for cause in IDLE_CLASSES)]
     return (
         str(account.rank),
         str(account.device),

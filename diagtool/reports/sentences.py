@@ -56,6 +56,8 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     if costliest is None:
         return [first]
     where = f" on {place(costliest)}" if many else ""
+    if costliest.cause == "straggler":
+        where = f", waiting for {place(costliest)}"
     share = percent_text(costliest.lost_fraction)
     return [first, f"Costliest: {costliest.cause}, {duration_text(costliest.lost_s)} ({share}){where}."]
 
@@ -123,9 +125,10 @@ def steps(diagnosis: Diagnosis) -> Iterator[str]:
     text = f"{plural(max(counts), 'step')}{devices}, median {longest}{duration_text(max(lasting, default=None))}"
     rates = [metric.value for metric in diagnosis.metrics("steps.tokens_per_s") if metric.value]
     if len(rates) == len(counts):
-        rate = sum(rates) / len(rates)
-        hours = 1e6 / rate / _SECONDS_PER_HOUR
-        text += f"; {count_text(round(rate))} tokens/s, {hours:.3g} device-hours per million"
+        text += f"; {count_text(round(sum(rates) / len(rates)))} tokens/s"
+        costs = [metric.value for metric in diagnosis.metrics("steps.device_s_per_token") if metric.value]
+        if len(costs) == len(counts):
+            text += f", {sum(costs) / len(costs) * 1e6 / _SECONDS_PER_HOUR:.3g} device-hours per million"
     yield text
 
 

@@ -13,13 +13,18 @@ from diagtool.errors import OutputFailed, UsageError
 from diagtool.units import nearest
 
 
-def write(diagnosis: Diagnosis, path: Path) -> None:
-    """Write the table that the file is named after. UsageError when the diagnosis has no such table."""
+def check(diagnosis: Diagnosis, path: Path) -> Table:
+    """The table that the file is named after. UsageError when the diagnosis has no such table."""
     table = diagnosis.table(path.stem)
     if table is None:
         known = sorted({table.name for result in diagnosis.results for table in result.tables})
         raise UsageError(f"{path}: the diagnosis has no table {path.stem!r}", nearest(path.stem, known))
-    frame = _frame(table)
+    return table
+
+
+def write(diagnosis: Diagnosis, path: Path) -> None:
+    """Write the table that the file is named after."""
+    frame = _frame(check(diagnosis, path))
     if path.suffix == ".parquet":
         _write_parquet(frame, path)
     else:

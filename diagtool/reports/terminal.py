@@ -14,8 +14,9 @@ from rich.text import Text
 
 from diagtool.diagnosis import Diagnosis, Evidence, Finding, Scalar, Table
 from diagtool.kernel_classes import short_name
+from diagtool.metrics import TIME_CLASSES
 from diagtool.reports import sentences
-from diagtool.reports.figures import CLASSES, Account, accounts, is_text, known_part, value_text
+from diagtool.reports.figures import Account, accounts, is_text, known_part, value_text
 from diagtool.reports.layout import KEEP, can_draw, shown, wrapped, write
 from diagtool.units import duration_text, percent_text, plural
 
@@ -167,7 +168,7 @@ def _launches(diagnosis: Diagnosis) -> str:
 def _device_row(account: Account) -> str:
     idle = account.idle
     causes = [idle.get(cause, 0.0) for cause in ("host", "launch", "sync", "queue")]
-    shares = [*(account.share(name) for name in CLASSES), *causes, sum(idle.values()) - sum(causes)]
+    shares = [*(account.share(name) for name in TIME_CLASSES), *causes, sum(idle.values()) - sum(causes)]
     sizes = (size for _, size in (*_CLASS_COLUMNS, *_CAUSE_COLUMNS))
     cells = " ".join(f"{100 * abs(share):>{size}.1f}" for share, size in zip(shares, sizes, strict=True))
     return f"  {account.rank!s:>4} {account.device!s:>3} {duration_text(account.window_s):>9} {cells}"

@@ -53,14 +53,20 @@ class Diagnosed(NamedTuple):
 
 
 def diagnose_targets(
-    paths: Sequence[Path], scope: Scope = WHOLE, *, redacted: bool = False, on_progress: Progress | None = None
+    paths: Sequence[Path],
+    scope: Scope = WHOLE,
+    *,
+    asked: bool = False,
+    redacted: bool = False,
+    on_progress: Progress | None = None,
 ) -> Diagnosed:
     """The diagnosis of one trace, of several, of a directory of rank traces, or a diagnosis.json read again.
 
-    UsageError where ``scope`` names a part of a diagnosis.json: that is finished.
+    ``asked``: the user asked for the scope, rather than the settings. UsageError where it is asked of a
+    diagnosis.json: that is finished.
     """
     if len(paths) == 1 and paths[0].is_file() and is_diagnosis(paths[0]):
-        if scope != WHOLE:
+        if asked:
             raise UsageError(f"{paths[0]} is a diagnosis, nothing of it can be chosen", "diagnose the trace again")
         found = Diagnosed(_load(paths[0]), None)
     else:

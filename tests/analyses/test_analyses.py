@@ -1,7 +1,7 @@
 """What every analysis promises: pure, survives empty tables, says why it was skipped."""
 
 import pytest
-from builders import annotation, kernel, launch, timeline
+from builders import annotation, decode_mark, kernel, launch, timeline
 from samples import CPU_SAMPLE, GPU_SAMPLE
 
 from diagtool import diagnose, read
@@ -27,7 +27,7 @@ def test_leaves_every_frame_untouched_and_is_repeatable(analysis):
 
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 def test_survives_tables_that_it_does_not_need(analysis, tmp_path):
-    marked = [annotation(0, 9, "execute_context_0(0_0)_generation_8(4096)"), launch(1, 2, id=1)]
+    marked = [annotation(0, 9, decode_mark(8, 4096)), launch(1, 2, id=1)]
     events = [kernel(3, 10, id=1), kernel(30, 40), *(marked if "steps" in analysis.needs else [])]
     built, context = prepare(timeline(tmp_path, *events), Scope(model=load("llama-3.1-8b")))
     needed = ("device", *analysis.needs, *(["host"] if "steps" in analysis.needs else []))

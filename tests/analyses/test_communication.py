@@ -77,6 +77,7 @@ def test_the_late_rank_is_named_and_the_waiting_ones_are_not_blamed(tmp_path):
     assert (one.lost_s, one.lost_fraction) == (pytest.approx(80e-6), pytest.approx(80 / 110))
     assert evidence(one)["waiting for the last rank"] == 0.8
     assert evidence(one)["collectives at which rank 1 is last"] == 1
+    assert "mostly for rank 1" in one.title
     assert "--rank 1" in one.fix[0].command
     exposed = finding(found, "exposed-communication")
     assert exposed.lost_s == pytest.approx(10e-6), "the transfer, without the wait"
@@ -120,3 +121,49 @@ def test_groups_are_matched_each_by_itself(tmp_path):
         tmp_path, [pair("tp", 0, 10), pair("dp", 20, 60)], [pair("tp", 0, 10), pair("dp", 50, 60), pair("pp", 70, 71)]
     )
     assert evidence(finding(found, "straggler"))["waited for rank 1"] == pytest.approx(30e-6)
+
+
+def test_ranks_that_take_turns_have_no_one_to_blame_for_most(tmp_path):
+    """Each of four ranks is late as often as the others."""
+
+    def rank(number):
+        for at in range(8):
+            begin = at * 1000
+            arrives = begin + (400 if at % 4 == number else 100)
+            yield kernel(begin, arrives)
+            yield collective(arrives, begin + 450)
+
+    one = finding(of_ranks(tmp_path, *(list(rank(number)) for number in range(4))), "straggler")
+    assert "in turn" in one.title
+    assert one.confidence == "medium"
+    values = evidence(one)
+    (share,) = (value for what, value in values.items() if what.startswith("waiting for rank"))
+    assert share == 0.25
+    assert one.lost_s == pytest.approx(2 * 300e-6), "what one other rank waits for this one"
+
+
+def test_the_loss_is_that_of_a_rank_that_waits_for_the_late_one(tmp_path):
+    """Rank 0 is late twice, rank 1 once and longest: rank 0 loses by rank 1, rank 1 by rank 0."""
+    first = [kernel(0, 60), collective(60, 70), kernel(70, 130), collective(130, 140), collective(140, 240)]
+    second = [collective(0, 70), collective(70, 140), kernel(140, 230), collective(230, 240)]
+    one = finding(of_ranks(tmp_path, first, second), "straggler")
+    assert one.where == {"rank": 0, "device": 0}
+    assert one.lost_s == pytest.approx(120e-6)
+    assert evidence(one)["waits longest for it"] == "rank 1"
+
+
+def test_the_devices_of_one_rank_are_told_apart(tmp_path):
+    events = [
+        kernel(0, 10), collective(10, 100), kernel(0, 90, device=1, stream=9), collective(90, 100, device=1, stream=21),
+    ]  # fmt: skip
+    found = diagnose(timeline(tmp_path, *events))
+    one = finding(found, "straggler")
+    assert one.where == {"rank": 0, "device": 1}
+    assert "rank 0, device 1" in one.title
+
+
+def test_what_passes_from_one_to_the_next_is_hardly_a_straggler(tmp_path):
+    """Two stages of a pipeline: the second always waits for the first."""
+    send = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+    found = of_ranks(tmp_path, [kernel(0, 90), collective(90, 95, send)], [collective(0, 95, send), kernel(95, 180)])
+    assert finding(found, "straggler").confidence == "low"

@@ -42,3 +42,16 @@ def test_copies_within_the_device_are_no_bus_copies(tmp_path):
     found = diagnose(timeline(tmp_path, kernel(0, 60), copy(60, 100, name=WITHIN)))
     assert found.findings == ()
     assert found.metric("copy.exposed_fraction").value == 0
+
+
+def test_the_evidence_is_of_the_window(tmp_path):
+    from builders import step
+
+    from diagtool.scope import Scope
+
+    events = [step(0, 100), step(100, 200, 2), copy(0, 90, bytes=90_000, name=PAGEABLE), copy(120, 180, bytes=30_000)]
+    (one,) = [
+        f for f in diagnose(timeline(tmp_path, *events), Scope(steps=(1, 2))).findings if f.cause == "exposed-copy"
+    ]
+    assert {item.what: item.value for item in one.evidence}["h2d copied"] == 30_000
+    assert len(one.fix) == 1, "the copy that pinning would help is not in the window"

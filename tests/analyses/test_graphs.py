@@ -9,7 +9,7 @@ GRAPH = "cudaGraphLaunch"
 
 
 def mark(start, end, requests=8):
-    return annotation(start, end, f"execute_context_0(0_0)_generation_{requests}({requests * 100})")
+    return annotation(start, end, f"execute_context_0(0)_generation_{requests}({requests})")
 
 
 def test_a_launch_owns_its_kernels(tmp_path):
@@ -60,3 +60,33 @@ def test_eager_steps_among_graph_steps(tmp_path):
 @pytest.mark.parametrize("eager", [set(), set(range(10))], ids=["all graphs", "all eager"])
 def test_steps_that_are_all_alike_are_no_fallback(tmp_path, eager):
     assert fallback(diagnose(timeline(tmp_path, *decode_steps(eager)))) == []
+
+
+def test_a_range_of_steps_counts_its_own_launches(tmp_path):
+    from diagtool.scope import Scope
+
+    events = list(decode_steps(set()))
+    unrecorded = [call(number * 100 + 50, number * 100 + 52, 100 + number, GRAPH) for number in range(10)]
+    found = diagnose(timeline(tmp_path, *events, *unrecorded), Scope(steps=(8, 10)))
+    assert found.metric("graph.launches").value == 4
+    assert found.metric("graph.launches_unrecorded").value == 2
+
+
+def test_a_launch_without_kernels_counts_on_one_device(tmp_path):
+    events = [call(0, 1, 1, GRAPH), call(1, 2, 2, GRAPH), kernel(5, 9, id=1), kernel(5, 9, device=1, stream=9)]
+    found = diagnose(timeline(tmp_path, *events))
+    assert [metric.value for metric in found.metrics("graph.launches_unrecorded")] == [1, 0]
+    (doubt,) = [one for one in found.findings if one.cause == "trace-integrity"]
+    assert "lack kernels" in doubt.title
+
+
+def test_larger_batches_are_measured_by_the_largest_graph(tmp_path):
+    events, at = [], 0
+    for id, (requests, length, name) in enumerate(
+        [(8, 100, GRAPH), (64, 200, GRAPH), (8, 110, "cudaLaunchKernel"), (64, 500, "cudaLaunchKernel")], 1
+    ):
+        events += [mark(at, at + length - 1, requests), call(at + 1, at + 3, id, name),
+                   kernel(at + 5, at + length - 5, id=id)]  # fmt: skip
+        at += length
+    (one,) = fallback(diagnose(timeline(tmp_path, *events)))
+    assert one.lost_s == pytest.approx(10e-6 + 300e-6)

@@ -20,9 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diagtool import diagnose
-from diagtool.analyses.idle_split import CLASSES, split
+from diagtool.analyses.idle_split import split
 from diagtool.context import prepare
 from diagtool.diagnosis import Source
+from diagtool.metrics import IDLE_CLASSES
 from diagtool.scope import Scope
 from diagtool.timeline import Timeline
 
@@ -191,7 +192,7 @@ def test_idle_classes_sum_to_the_idle_time(tmp_path_factory, works, blocks, ops,
     (one,) = split(built, context)
     busy = context.spans(built, one.window).total_ns
     assert sum(one.by_class.values()) == one.window.length_ns - busy
-    assert all(one.by_class[name] >= 0 for name in CLASSES)
+    assert all(one.by_class[name] >= 0 for name in IDLE_CLASSES)
     assert sum(one.host_ns.values()) == one.by_class["host"]
     assert sum(one.by_name.values()) == one.by_class["host"]
     assert sum(one.outside_ns.values()) == one.window.judged_outside.total_ns
@@ -340,7 +341,7 @@ def test_a_healthy_device_has_no_finding(tmp_path, steps):
 
 
 def test_the_fix_speaks_of_the_server_that_made_the_trace(tmp_path):
-    mark = annotation(0, 3200, "execute_context_0(0_0)_generation_8(4096)")
+    mark = annotation(0, 3200, "execute_context_0(0)_generation_8(8)")
     assert "vLLM" in causes(*loop(), mark, tmp_path=tmp_path)["host-bound"].fix[0].text
     mark = annotation(0, 3200, "step[DECODE bs=8]")
     assert "SGLang" in causes(*loop(), mark, tmp_path=tmp_path)["host-bound"].fix[0].text

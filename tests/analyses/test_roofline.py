@@ -112,4 +112,16 @@ def test_a_peak_that_is_given_takes_the_place_of_the_datasheets(tmp_path):
 
     built, context = prepare(timeline(tmp_path, kernel(0, 9)), Scope(peaks=given("bandwidth=1e12")))
     peaks = context.peaks_of(built.devices[0])
-    assert (peaks.bandwidth, peaks.flops["bf16"], peaks.origin) == (1e12, 989.4e12, "given")
+    assert (peaks.bandwidth, peaks.flops["bf16"]) == (1e12, 989.4e12)
+    assert (peaks.origin_of("bandwidth"), peaks.origin_of("bf16")) == ("given", "datasheet")
+
+
+def test_experts_where_the_model_has_none(tmp_path):
+    events = [DECODE, launch(1, 2, id=1), launch(2, 3, id=2), kernel(20, 30, id=1, name="flash_fwd_kernel"),
+              kernel(40, 60, id=2, name="fused_moe_kernel")]  # fmt: skip
+    built = timeline(tmp_path, *events, deviceProperties=[H100 | {"name": "another device"}])
+    found = diagnose(built, Scope(model=MODEL, peaks=PEAKS))
+    assert "the model has none" in found.metric("roofline.fraction", part="linear").reason
+    moe = ModelShapes("moe", 2, 8, 2, 1, 4, 16, 10, "bfloat16", experts=8, active_experts=2, expert_size=4)
+    found, _ = points(tmp_path, DECODE, model=moe)
+    assert "no kernel of theirs ran" in found.metric("roofline.fraction", part="linear").reason

@@ -122,3 +122,17 @@ def test_the_curve_is_what_counting_each_microsecond_gives(tmp_path_factory, giv
         blocks = sum(b for start, length, b in given_kernels if start - first <= at < start - first + length)
         inside = (activity.starts <= at * 1000) & (at * 1000 < activity.ends)
         assert (activity.value[inside].tolist() or [0.0]) == [pytest.approx(min(blocks / 132, 1))]
+
+
+def test_half_filled_warps_count_as_warps_in_both_occupancies(tmp_path):
+    shape = {"block": [48, 1, 1], "grid": [100_000, 1, 1], "registers per thread": 16, "shared memory": 0}
+    found = diagnose(timeline(tmp_path, *called(kernel(0, 10, **shape))))
+    assert value(found, "occupancy.grid_limited_fraction") == value(found, "occupancy.theoretical_fraction") == 1
+
+
+def test_a_last_wave_of_few_blocks_counts_for_products(tmp_path):
+    shape = {"block": [256, 1, 1], "registers per thread": 128, "shared memory": 0, "grid": [297, 1, 1]}
+    (one,) = findings(diagnose(timeline(tmp_path, kernel(0, 100, name="nvjet_tst_64x8", **shape))), "small-grid")
+    assert one.evidence[1].of == "1.12 waves"
+    assert one.lost_fraction == pytest.approx(1 - 297 / 264 / 2)
+    assert findings(diagnose(timeline(tmp_path, kernel(0, 100, name="rms_norm_kernel", **shape))), "small-grid") == []

@@ -73,3 +73,22 @@ def test_a_range_of_steps_is_the_window(tmp_path):
     assert (found.window.kind, found.window.seconds) == ("steps", pytest.approx(190e-6))
     assert found.metric("device.busy_fraction").value == pytest.approx(100 / 190)
     assert found.metric("kernels.count").value == 2
+
+
+def test_what_a_token_costs_needs_to_know_who_shares_the_model(tmp_path):
+    from diagtool.model_shapes import load
+
+    alone = [annotation(0, 100, DECODE), launch(5, 6, id=1), kernel(10, 90, id=1)]
+    found = diagnose(timeline(tmp_path, *alone))
+    assert found.metric("steps.device_s_per_token").value == pytest.approx(50e-6)
+    shared = [*alone, kernel(90, 95, name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)")]
+    assert "tp=N" in diagnose(timeline(tmp_path, *shared)).metric("steps.device_s_per_token").reason
+    given = diagnose(timeline(tmp_path, *shared), Scope(model=load("qwen3-8b,tp=4")))
+    assert given.metric("steps.device_s_per_token").value == pytest.approx(200e-6)
+
+
+def test_steps_of_which_most_have_no_work_are_doubted(tmp_path):
+    events = [step(at, at + 9, at) for at in range(0, 60, 10)]
+    found = diagnose(timeline(tmp_path, *events, launch(1, 2, id=1), kernel(3, 8, id=1)))
+    (doubt,) = [one for one in found.findings if one.cause == "trace-integrity"]
+    assert [item.value for item in doubt.evidence] == [5, 6]

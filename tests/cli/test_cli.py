@@ -275,3 +275,57 @@ def test_completion_of_names():
     asked = PLAIN | {"_DIAGTOOL_COMPLETE": "complete_bash", "COMP_WORDS": "diagtool explain host", "COMP_CWORD": "2"}
     done = subprocess.run([program], capture_output=True, text=True, env=asked, check=False)
     assert done.stdout.split() == ["host-bound"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["profile", GPU_SAMPLE], 0), (["profile", GPU_SAMPLE, "-o", "markdown:-"], 0),
+        (["compare", GPU_SAMPLE, GPU_SAMPLE], 0), (["compare", GPU_SAMPLE, CPU_SAMPLE], 3),
+    ],
+)  # fmt: skip
+def test_a_reader_that_leaves_does_not_change_the_exit_code(arguments, code):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "diagtool", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=PLAIN | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    process.stdout.close()
+    assert process.wait(timeout=120) == code
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_settings_are_for_traces_and_do_not_hold_up_a_finished_diagnosis(tmp_path):
+    run("profile", GPU_SAMPLE, "-o", "d.json", "-q", cwd=tmp_path)
+    settled = {"DIAGTOOL_WINDOW": "steps", "DIAGTOOL_MODEL": "qwen3-8b"}
+    assert run("profile", "d.json", cwd=tmp_path, **settled).returncode == 0
+    asked = run("profile", "d.json", "--steps", "0:1", cwd=tmp_path)
+    assert (asked.returncode, asked.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--steps", "9:"], "no steps 9: in the trace"), (["--steps", "x"], "--steps is 'x'"),
+        (["--rank", "3"], "no rank 3 in the trace"), (["--device", "3"], "no device 3 in the trace"),
+        (["--model", "gpt-9"], "neither a preset nor a config.json"), (["--peak", "bw=1"], "'bw' is no peak"),
+        (["-o", "kernal.csv"], "has no table 'kernal'"), (["-o", "csv:-"], "holds one table"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_one_clear_line_and_prints_no_report(tmp_path, options, message):
+    done = run("profile", GPU_SAMPLE, *options, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_of_a_redacted_trace_names_no_file_and_no_path(tmp_path):
+    secret = tmp_path / "secret-host.json"
+    write(secret, trace(*healthy(), kernel(1, 2, name="void k(/home/ann/x.h)")))
+    outputs = ["-o", "r.html", "-o", "r.md", "-o", "kernels.csv"]
+    assert run("profile", secret, "--redact", *outputs, "-q", cwd=tmp_path).returncode == 0
+    for name in ("r.html", "r.md", "kernels.csv"):
+        text = (tmp_path / name).read_text()
+        assert "secret-host" not in text
+        assert "/home/ann" not in text

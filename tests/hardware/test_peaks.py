@@ -67,7 +67,7 @@ def test_slices_and_sister_models_are_told_by_their_multiprocessors():
 @pytest.mark.parametrize("device", ALL, ids=lambda device: device.name)
 def test_every_entry_has_a_source_and_possible_figures(device):
     assert device.source
-    assert device.origin == "datasheet"
+    assert device.origin_of("bandwidth") == "datasheet"
     assert device.flops or device.bandwidth
     assert set(device.flops) <= set(DTYPES)
     numbers = [*device.flops.values(), device.bandwidth, device.link_bandwidth, device.cache_bytes, device.units]
@@ -137,7 +137,7 @@ def test_figures_that_everyone_knows():
 
 def test_peaks_from_the_command_line():
     found = given("bandwidth=3.35e12, BF16=989e12")
-    assert (found.bandwidth, found.flops, found.origin) == (3.35e12, {"bf16": 989e12}, "given")
+    assert (found.bandwidth, found.flops, found.origin_of("bf16")) == (3.35e12, {"bf16": 989e12}, "given")
     assert found.source
     assert given("fp8=2e15").bandwidth is None
 

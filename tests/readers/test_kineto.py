@@ -249,7 +249,7 @@ def test_names_that_look_like_markup_survive(tmp_path):
 
 
 def test_server_is_recognised(tmp_path):
-    marks = (annotation(0, 1, "step[DECODE bs=1]"), annotation(0, 1, "execute_context_0(0_0)_generation_1(5)"))
+    marks = (annotation(0, 1, "step[DECODE bs=1]"), annotation(0, 1, "execute_context_0(0)_generation_1(1)"))
     for events, server in (
         ((step(0, 1),), None),
         (marks, "sglang"),

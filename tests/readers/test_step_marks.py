@@ -11,7 +11,7 @@ from diagtool.readers import step_marks
         ("ProfilerStep#12", "ProfilerStep"), ("execute_context_1(888_788544)_generation_0(0)", "vllm"),
         ("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)", "vllm"),
         ("step[DECODE bs=32]", "sglang"), ("execute_diffusion_1_256x256", "diffusion"), ("forward", None),
-        ("my_execute_context_1", None),
+        ("my_execute_context_1", None), ("execute_new_2_cached_30", "vllm"),
     ],
 )  # fmt: skip
 def test_kinds(name, kind):
@@ -26,12 +26,18 @@ def test_sums_of_both_phases():
     }  # fmt: skip
 
 
-def test_the_short_spelling_says_nothing_of_the_contexts_of_prefills():
-    sums = step_marks.sums("execute_context_1(888_788544)_generation_2(300)")
-    assert (sums["prefill_sum_q"], sums["prefill_sum_q2"], sums["running"]) == (888, 788544, 3)
-    assert (sums["decode_sum_q"], sums["decode_sum_kv"]) == (2, 300)
-    assert "prefill_sum_kv" not in sums
-    assert step_marks.sums("execute_context_0(0_0)_generation_2(300)")["prefill_sum_kv"] == 0
+@pytest.mark.parametrize("prefill", ["888_788544", "888"])
+def test_the_short_spelling_says_nothing_of_contexts(prefill):
+    sums = step_marks.sums(f"execute_context_1({prefill})_generation_2(5)")
+    assert (sums["prefill_sum_q"], sums["decode_sum_q"], sums["running"]) == (888, 5, 3)
+    assert ("prefill_sum_q2" in sums) == ("_" in prefill)
+    assert not {"prefill_sum_kv", "decode_sum_kv"} & set(sums)
+
+
+def test_a_phase_without_tokens_has_no_context_either():
+    sums = step_marks.sums("execute_context_0(0)_generation_2(2)")
+    assert (sums["prefill_sum_kv"], sums["prefill_sum_q_kv"]) == (0, 0)
+    assert "decode_sum_kv" not in sums
 
 
 @pytest.mark.parametrize(
@@ -40,7 +46,8 @@ def test_the_short_spelling_says_nothing_of_the_contexts_of_prefills():
         ("step[DECODE bs=32]", {"running": 32, "prefill_sum_q": 0, "decode_sum_q": 32}),
         ("step[EXTEND bs=15 toks=15360]", {"running": 15, "prefill_sum_q": 15360, "decode_sum_q": 0}),
         ("step[EXTEND bs=15]", {"running": 15}), ("step[MIXED bs=4 toks=9]", {"running": 4}),
-        ("step[IDLE bs=0]", {"running": 0}), ("step[what]", {}), ("ProfilerStep#3", {}),
+        ("step[IDLE bs=0]", {"running": 0}), ("execute_new_2_cached_30", {"running": 32}), ("step[what]", {}),
+        ("ProfilerStep#3", {}),
         ("execute_context_1(x)_generation_0(0)", {}), (f"step[DECODE bs={'9' * 400}]", {}),
     ],
 )  # fmt: skip
