@@ -39,7 +39,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause("exposed-copy", "Copies over a bus run while no kernel does."),
     Cause("graph-fallback", "Some steps run without the graph that launches the others."),
     Cause("no-tensor-cores", "Matrix work runs on plain cores although the device has tensor cores."),
-    Cause("small-grid", "Long kernels have too few blocks to fill the device."),
+    Cause("small-grid", "Long kernels have too few blocks to fill the device, or few in their last wave."),
     Cause("low-occupancy", "Long kernels leave too few warps on each SM to hide the latency of memory."),
     Cause("trace-integrity", "The trace contradicts itself, or part of it could not be read."),
 )

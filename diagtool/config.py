@@ -24,7 +24,7 @@ class Config:
     """The model that was run, for the roofline: a preset, or the path of its config.json; ``,tp=N`` shares it."""
 
     peak: str = ""
-    """What the device can do at most, where its datasheet is not known: ``bandwidth=3.35e12,bf16=989e12``."""
+    """What the device can do at most, in place of its datasheet's figures: ``bandwidth=3.35e12,bf16=989e12``."""
 
     redact: bool = False
     """Leave host names, users and paths out of every report."""

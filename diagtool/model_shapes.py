@@ -171,10 +171,8 @@ def _dtype(config: Mapping[str, Any], name: str) -> str:
     quantised = config.get("quantization_config")
     if not isinstance(quantised, Mapping):
         return _known_dtype(config.get("dtype") or config.get("torch_dtype"), name)
-    bits = quantised.get("bits")
-    return _known_dtype(
-        {4: "int4", 8: "int8"}.get(bits) if isinstance(bits, int) else quantised.get("quant_method"), name
-    )
+    method, bits = quantised.get("quant_method"), quantised.get("bits")
+    return _known_dtype(method if method in _ELEMENT_BYTES or bits is None else f"int{bits}", name)
 
 
 def _known_dtype(given: object, name: str) -> str:

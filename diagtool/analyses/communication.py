@@ -39,13 +39,9 @@ class _Device:
     kernel_ns: int
     all_kernels_ns: int
     waiting_ns: int
+    exposed_waiting_ns: int
     exposed_waiting: Mapping[_Place, int]
     same_stream_ns: int
-
-    @property
-    def exposed_waiting_ns(self) -> int:
-        """Exposed time of waiting for any other rank."""
-        return sum(self.exposed_waiting.values())
 
 
 def run(timeline: Timeline, context: Context) -> Result:
@@ -78,6 +74,7 @@ def _device(timeline: Timeline, context: Context, window: DeviceWindow, waiting:
     spans = context.spans(timeline, window, "communication")
     exposed = intervals.subtract(spans, context.spans(timeline, window, "compute"))
     waited = waiting.get((window.rank, window.device), {})
+    waiting_for_any = intervals.join(*waited.values()) if waited else intervals.EMPTY
     stream = device["stream"].to_numpy()[window.rows]
     shared = np.intersect1d(stream[collective], stream[work == "compute"])
     rows = window.rows[collective & np.isin(stream, shared[shared >= 0])]
@@ -88,7 +85,8 @@ def _device(timeline: Timeline, context: Context, window: DeviceWindow, waiting:
         exposed,
         int(lengths[collective].sum()),
         int(lengths[kernel].sum()),
-        sum(intervals.intersect(spans, one).total_ns for one in waited.values()),
+        intervals.intersect(spans, waiting_for_any).total_ns,
+        intervals.intersect(exposed, waiting_for_any).total_ns,
         {late: intervals.intersect(exposed, one).total_ns for late, one in waited.items()},
         intervals.intersect(exposed, on_shared).total_ns,
     )
@@ -173,7 +171,7 @@ def _straggler(devices: Sequence[_Device], matched: Matched) -> Finding | None:
     return finding(
         "straggler",
         f"The other ranks wait inside collectives, mostly for {name}."
-        if part >= _MOSTLY
+        if part > _MOSTLY
         else f"The ranks wait for each other inside collectives in turn, longest for {name}.",
         lost_s=seconds(lost),
         lost_fraction=_share(worst, lost),
@@ -206,7 +204,7 @@ def _confidence(matched: Matched, part: float) -> str:
     if unnamed and {kind for one in matched.series for kind in one.operations} <= {"send/recv", "unknown"}:
         return "low"
     first = max(int(one.waiting_ns[0].sum()) for one in matched.series)
-    doubtful = unnamed or part < _MOSTLY or 2 * first > matched.waiting_ns
+    doubtful = unnamed or part <= _MOSTLY or 2 * first > matched.waiting_ns
     return "medium" if doubtful else "high"
 
 

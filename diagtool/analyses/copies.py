@@ -129,7 +129,9 @@ def _transfers(
         found.append(Evidence(f"{kind} rate while copying", rate, "bytes/s"))
         link = _host_link(timeline, context) if kind in ("h2d", "d2h") else None
         if link is not None and rate < link:
-            found.append(Evidence(f"{kind} rate", rate / link, "fraction", "what PCIe carries each way"))
+            found.append(
+                Evidence(f"{kind} rate", rate / link, "fraction", "what the link to the host carries each way")
+            )
     if (memory[rows] != "").any():
         pageable = int(np.count_nonzero(memory[rows] == "pageable"))
         found.append(Evidence(f"of {len(rows)} {kind} copies touch pageable memory", pageable, "count"))

@@ -122,10 +122,20 @@ def _points(
     spent = _time_by_part(timeline, rows[mine], PARTS)
     experts_ns = _time_by_part(timeline, rows[mine], {"experts": ("MoE",)})["experts"]
     misfit = _misfit(model, spent, experts_ns)
-    dtype = _PEAK_OF[model.dtype]
-    peak = peaks.flops.get(dtype)
+    # Attention computes in the type of the KV cache, whatever the weights are stored in.
+    types = {"attention": _PEAK_OF[model.kv_dtype], "linear": _PEAK_OF[model.dtype]}
     return [
-        Point(window, part, len(with_work), *work[part], seconds(ns), dtype, peak, peaks, misfit)
+        Point(
+            window,
+            part,
+            len(with_work),
+            *work[part],
+            seconds(ns),
+            types[part],
+            peaks.flops.get(types[part]),
+            peaks,
+            misfit,
+        )
         for part, ns in spent.items()
         if ns
     ]
@@ -195,10 +205,11 @@ def _table(points: Sequence[Point]) -> Table:
     rows: list[tuple[Scalar, ...]] = [
         (
             point.window.rank, point.window.device, point.part, point.time_s,
-            None if point.withheld else point.roofline_s, None if point.withheld else point.fraction, point.limit,
-            point.flops / point.bytes, point.flops / point.time_s,
+            None if point.withheld else point.roofline_s, None if point.withheld else point.fraction,
+            None if point.misfit else point.limit, point.flops / point.bytes, point.flops / point.time_s,
             None if point.withheld else point.bytes / point.time_s, point.peak_flops, point.peaks.bandwidth,
-            point.peaks.origin_of(point.dtype), point.peaks.origin_of("bandwidth"),
+            point.peaks.origin_of(point.dtype) if point.peak_flops else None,
+            point.peaks.origin_of("bandwidth") if point.peaks.bandwidth else None,
         )
         for point in points
     ]  # fmt: skip

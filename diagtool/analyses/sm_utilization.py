@@ -208,17 +208,19 @@ def _of_kernels(
     fix: tuple[Fix, ...],
 ) -> Finding | None:
     """A finding about some kernels, of whose time a share is lost, priced on the device that loses most."""
-    lengths = timeline.device["end_ns"].to_numpy() - timeline.device["start_ns"].to_numpy()
-    candidates = [(_lost_ns(one.rows[chosen[one.rows]], lengths, lost_share), one) for one in context.windows]
-    lost, worst = max(candidates, key=lambda item: item[0] / max(item[1].judged_ns, 1))
-    rows = worst.rows[chosen[worst.rows]]
+    parts = []
+    for window in context.windows:
+        rows = window.rows[chosen[window.rows]]
+        lengths = window.inside_ns(timeline, rows)
+        parts.append((float((lengths * lost_share[rows]).sum()), window, rows, lengths))
+    lost, worst, rows, lengths = max(parts, key=lambda part: part[0] / max(part[1].judged_ns, 1))
     names = timeline.device["name"].cat.codes.to_numpy()[rows].astype(np.int64)
-    members = sorted((here for _, here in groups(names)), key=lambda here: -_lost_ns(rows[here], lengths, lost_share))
+    by_loss = sorted((here for _, here in groups(names)), key=lambda here: -(lengths * lost_share[rows])[here].sum())
     evidence = [Evidence(what, len(rows), "count")]
-    for here in members[:_NAMED]:
-        longest = int(rows[here][np.argmax(lengths[rows[here]])])
+    for here in by_loss[:_NAMED]:
+        longest = int(rows[here][np.argmax(lengths[here])])
         name = str(timeline.device["name"].iat[longest])
-        evidence.append(Evidence(name, seconds(int(lengths[rows[here]].sum())), "s", detail(longest)))
+        evidence.append(Evidence(name, seconds(int(lengths[here].sum())), "s", detail(longest)))
     return finding(
         cause,
         title,
@@ -229,10 +231,6 @@ def _of_kernels(
         confidence="low",
         where=worst.place,
     )
-
-
-def _lost_ns(rows: NDArray[np.int64], lengths: Ns, lost_share: Floats) -> float:
-    return float((lengths[rows] * lost_share[rows]).sum())
 
 
 def _alone(starts: Ns, ends: Ns) -> NDArray[np.bool_]:

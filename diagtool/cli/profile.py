@@ -11,7 +11,7 @@ from diagtool.errors import UsageError
 WINDOW_HELP = "What shares refer to: device (first to last device event) or steps (the step marks)."
 OUTPUT_HELP = "Write a report; repeatable; - is stdout. A .csv or .parquet file holds the table it is named after."
 MODEL_HELP = "The model that ran, for the roofline: a preset (qwen3-8b), or a config.json; ,tp=N shares it."
-PEAK_HELP = "Peaks of a device without known datasheet: bandwidth=3.35e12,bf16=989e12 (bytes/s, FLOP/s)."
+PEAK_HELP = "Peaks of the device in place of its datasheet's: bandwidth=3.35e12,bf16=989e12 (bytes/s, FLOP/s)."
 
 
 def profile(
