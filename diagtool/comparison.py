@@ -28,6 +28,9 @@ _MOST_MORE_CALLS = 1.05
 _MOST_MORE_CONTEXT = 1.25
 # Where the steps take less of the time than this, a figure per step says as much about what lies between them.
 _LEAST_IN_STEPS = 0.8
+# A capture of so many times fewer steps misses a noticeable part of the time between them.
+_FEW_STEPS = 4
+_LONE_STEP = "one step alone holds nothing of the time between steps, and the other capture holds that of many"
 
 
 SAME, CHANGED, NEW, GONE, UNCLEAR, UNJUDGED = "same", "changed", "new", "gone", "unclear", "not comparable"
@@ -123,6 +126,8 @@ def compare(before: Diagnosis, after: Diagnosis) -> Comparison:
         else:
             unit, passed_over = find(works[0], works[1])
             refused, passed_over = ([], passed_over) if unit else (passed_over, [])
+            if unit is not None and _lone_step(unit):
+                unit, refused = None, [_LONE_STEP]
     judge = _Judge(unit, first.seconds or 0.0, second.seconds or 0.0)
     return Comparison(
         before=first,
@@ -192,6 +197,12 @@ def _in_steps(diagnosis: Diagnosis) -> float | None:
     if not rows or len(rows) != counted or whole is None:
         return None
     return min(sum(number(duration) for (duration,) in rows) / whole / device_count(diagnosis), 1.0)
+
+
+def _lone_step(unit: Unit) -> bool:
+    """Whether one step is held against many: the time between steps is in their figure and not in its own."""
+    fewer, more = sorted((unit.before, unit.after))
+    return unit.what == "step" and fewer <= 1 and more >= _FEW_STEPS
 
 
 # Why two captures cannot be compared at all.
@@ -264,6 +275,16 @@ def _notes(
         if not 1 / _MOST_MORE_CONTEXT <= read[1] / read[0] <= _MOST_MORE_CONTEXT:
             tokens = [count_text(round(one)) for one in read]
             yield f"attention reads {tokens[0]} KV tokens per {unit.text} in A and {tokens[1]} in B"
+    if (
+        unit is not None
+        and unit.what == "step"
+        and _FEW_STEPS * min(unit.before, unit.after) < max(unit.before, unit.after)
+    ):
+        side = "A" if unit.before < unit.after else "B"
+        yield (
+            f"{side} holds far fewer steps than the other: of the time between steps, which it misses at its ends, it "
+            "holds less, and looks faster for that"
+        )
     if unit is not None and unit.what != "call":
         for side, one in (("A", first), ("B", second)):
             if one.in_steps is not None and one.in_steps < _LEAST_IN_STEPS:

@@ -18,6 +18,8 @@ SCHEMA = 1
 LEAST_BUSY = 0.5
 # The table of kernels ends here; what it does not name took less time than the last it does.
 MOST_KERNELS = 500
+# No figure is larger: FLOP/s of the largest device are 1e16.
+_LARGEST = 1e18
 
 Scalar = str | int | float | None
 
@@ -318,22 +320,37 @@ def from_dict(data: Mapping[str, Any]) -> Diagnosis:
 def check(diagnosis: Diagnosis) -> None:
     """ValueError when a diagnosis read from a file could not have been written by this version."""
     for found in diagnosis.findings:
-        if found.severity not in SEVERITIES or not found.evidence or not 0 <= found.lost_fraction <= 1:
+        sound = _plausible(found.lost_s, "s") and _plausible(found.lost_fraction, "fraction")
+        if found.severity not in SEVERITIES or not found.evidence or not sound:
             raise ValueError(f"a finding of severity {found.severity!r}")
+    window = diagnosis.window
+    if diagnosis.schema != SCHEMA:
+        raise ValueError(f"schema {diagnosis.schema!r}: this version reads schema {SCHEMA}")
+    if window and not all(_plausible(s, "s") for s in (window.seconds, window.outside_s, window.judged_outside_s)):
+        raise ValueError("a window of an impossible length")
     for bound in (diagnosis.bound_by, diagnosis.bound_by.next):
         if bound is not None and bound.share is not None and not 0 <= bound.share <= 1:
             raise ValueError(f"a share of {bound.share}")
     for result in diagnosis.results:
         for one in result.metrics:
-            if one.name not in METRICS or not isinstance(one.value, (int, float, type(None))):
+            if one.name not in METRICS or not _plausible(one.value, one.unit):
                 raise ValueError(f"metric {one.name!r}")
         for table in result.tables:
             for row in table.rows:
                 if len(row) != len(table.columns):
                     raise ValueError(f"a row of table {table.name!r}")
                 for column, cell in zip(table.columns, row, strict=True):
-                    if column.unit and isinstance(cell, str):
+                    if column.unit and not _plausible(cell, column.unit):
                         raise ValueError(f"a cell of table {table.name!r}")
+
+
+def _plausible(value: object, unit: str) -> bool:
+    """Whether a number could be a figure: not below zero, not beyond anything countable, a share at most all."""
+    if value is None:
+        return True
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return 0 <= value <= (1 + 1e-9 if unit == "fraction" else _LARGEST)
 
 
 def _source(data: Mapping[str, Any]) -> Source:

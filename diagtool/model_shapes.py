@@ -128,7 +128,7 @@ def from_config(given: Mapping[str, Any], name: str) -> ModelShapes:
     hidden, q_heads = _count(config, "hidden_size", name), _count(config, "num_attention_heads", name)
     experts = max(_count(config, key, name, 0) for key in ("num_experts", "num_local_experts", "n_routed_experts"))
     ffn = _count(config, "intermediate_size", name)
-    return ModelShapes(
+    shapes = ModelShapes(
         name=name,
         layers=_count(config, "num_hidden_layers", name),
         hidden=hidden,
@@ -143,6 +143,9 @@ def from_config(given: Mapping[str, Any], name: str) -> ModelShapes:
         active_experts=_count(config, "num_experts_per_tok", name) if experts else 0,
         expert_size=_count(config, "moe_intermediate_size", name, ffn) if experts else 0,
     )
+    if not shapes.head_dim or shapes.q_heads % shapes.kv_heads or shapes.active_experts > shapes.experts:
+        raise ConfigError(f"{name}: its heads or experts do not fit each other", "give the model's own config.json")
+    return shapes
 
 
 def _object(path: Path) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from builders import annotation, copy, kernel, launch, op, recording, timeline, trace, write
+from builders import annotation, copy, kernel, launch, op, recording, step, timeline, trace, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -342,7 +342,7 @@ def test_copies_are_classes_of_their_own(tmp_path, diagnosed):
 
 
 @settings(max_examples=25)
-@given(factors=st.tuples(st.floats(0.2, 5), st.integers(1, 8), st.integers(1, 8), st.integers(0, 50)))
+@given(factors=st.tuples(st.floats(0.2, 5), st.integers(2, 8), st.integers(2, 8), st.integers(0, 50)))
 def test_what_is_judged_is_the_time_per_step_whatever_their_number(tmp_path_factory, factors):
     slow, first, second, gap = factors
     folder = tmp_path_factory.mktemp("runs")
@@ -355,3 +355,30 @@ def test_what_is_judged_is_the_time_per_step_whatever_their_number(tmp_path_fact
     compute = by_name(found.accounting)["compute"]
     assert compute.change_s == pytest.approx((slow - 1) * 440e-6, abs=2e-8)
     assert found.total.change_s == pytest.approx((slow - 1) * 440e-6, abs=2e-8)
+
+
+def captured(tmp_path, name, steps):
+    """A capture of so many equal steps with a pause between them."""
+    events = [
+        event
+        for number in range(steps)
+        for event in (
+            step(number * 1000, number * 1000 + 900, number),
+            launch(number * 1000 + 5, number * 1000 + 9, id=number + 1),
+            kernel(number * 1000 + 20, number * 1000 + 880, id=number + 1),
+        )
+    ]
+    folder = tmp_path / name
+    folder.mkdir()
+    return diagnose(timeline(folder, *events))
+
+
+def test_one_step_is_not_held_against_many(tmp_path):
+    found = compare(captured(tmp_path, "a", 20), captured(tmp_path, "b", 1))
+    assert "time between steps" in found.refused[0]
+    assert compare(captured(tmp_path, "c", 20), captured(tmp_path, "d", 60)).refused == ()
+
+
+def test_far_fewer_steps_are_said(tmp_path):
+    found = compare(captured(tmp_path, "a", 20), captured(tmp_path, "b", 3))
+    assert any("far fewer steps" in note for note in found.notes)

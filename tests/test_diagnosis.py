@@ -11,7 +11,7 @@ from samples import CPU_SAMPLE, GPU_SAMPLE
 
 from diagtool import diagnose, read
 from diagtool.causes import CAUSE_NAMES, severity
-from diagtool.diagnosis import Evidence, finding, from_dict, metric, to_json
+from diagtool.diagnosis import Evidence, check, finding, from_dict, metric, to_json
 from diagtool.metrics import METHODS, METRICS, UNITS
 
 SCHEMA = json.loads(resources.files("diagtool").joinpath("diagnosis.schema.json").read_text())
@@ -104,3 +104,31 @@ def test_lookup_by_name_and_labels(tmp_path):
     assert diagnosis.table("accounting").rows
     with pytest.raises(KeyError):
         diagnosis.metric("device.busy_fraction", rank="5")
+
+
+def test_what_is_read_back_could_have_been_written(tmp_path):
+    check(diagnose(read(GPU_SAMPLE)))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("window", "seconds"), -1.0), (("window", "outside_s"), 1e308), (("findings", 0, "lost_s"), -1.0),
+        (("findings", 0, "lost_fraction"), 5.0), (("results", 0, "metrics", 0, "value"), -1.0),
+        (("results", 0, "metrics", 1, "value"), 1.5), (("results", 0, "tables", 0, "rows", 0, 3), -1.0),
+        (("bound_by", "share"), 2.0), (("schema",), 2),
+    ],
+)  # fmt: skip
+def test_an_impossible_figure_is_a_damaged_diagnosis(tmp_path, where, value):
+    from diagtool.errors import UnreadableInput
+    from diagtool.workflows.targets import diagnose_targets
+
+    data = json.loads(to_json(diagnose(read(GPU_SAMPLE))))
+    holder = data
+    for key in where[:-1]:
+        holder = holder[key]
+    holder[where[-1]] = value
+    path = tmp_path / "d.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(UnreadableInput, match="damaged diagnosis"):
+        diagnose_targets([path])

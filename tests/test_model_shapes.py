@@ -58,6 +58,10 @@ def test_experts_and_quantised_weights():
         ({"torch_dtype": "nf4"}, "'nf4' are not modelled"), ({"kv_lora_rank": 512}, "latent attention"),
         ({"num_experts": 8}, "num_experts_per_tok is None"), ({"vocab_size": True}, "vocab_size is True"),
         ({"quantization_config": {"quant_method": "awq"}}, "'awq' are not modelled"),
+        ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, "'int3' are not modelled"),
+        ({"hidden_size": 10}, "do not fit each other"), ({"num_key_value_heads": 3}, "do not fit each other"),
+        ({"num_key_value_heads": 64}, "do not fit each other"), ({"n_shared_experts": 1}, "expert for every token"),
+        ({"num_experts": 8, "num_experts_per_tok": 80}, "do not fit each other"),
     ],
 )  # fmt: skip
 def test_a_config_that_cannot_be_modelled_says_why(change, message):

@@ -21,6 +21,8 @@ _SAME_STREAM = Fix(
     "The collectives run on the stream of the kernels, which then cannot hide them: fuse them with the kernels around "
     "them, or issue them on a stream of their own."
 )
+_EQUAL_WORK = Fix("Give the ranks equal work: shard sizes, sequence lengths, experts.")
+_SCHEDULE = Fix("In a pipeline a stage waits for the one before it by its place: then look at the schedule.")
 _MOST_ROWS = 100
 _MOSTLY = 0.5
 
@@ -170,9 +172,9 @@ def _straggler(devices: Sequence[_Device], matched: Matched) -> Finding | None:
     lost = worst.exposed_waiting.get(late, 0)
     return finding(
         "straggler",
-        f"The other ranks wait inside collectives, mostly for {name}."
+        f"The others wait inside collectives, mostly for {name}."
         if part > _MOSTLY
-        else f"The ranks wait for each other inside collectives in turn, longest for {name}.",
+        else f"Each waits for the others inside collectives in turn, longest for {name}.",
         lost_s=seconds(lost),
         lost_fraction=_share(worst, lost),
         evidence=(
@@ -187,7 +189,7 @@ def _straggler(devices: Sequence[_Device], matched: Matched) -> Finding | None:
         fix=(
             Fix(f"Look at what {name} does before its collectives: its host, its share of the work, its device.",
                 f"diagtool profile TRACES --rank {late[0]}"),
-            Fix("Give the ranks equal work: shard sizes, sequence lengths, experts."),
+            _SCHEDULE if _may_be_pipeline(matched) else _EQUAL_WORK,
         ),
         confidence=_confidence(matched, part),
         where={"rank": late[0], "device": late[1]},
@@ -200,12 +202,19 @@ def _confidence(matched: Matched, part: float) -> str:
     Without stated groups the ranks may be of several, and what only passes from one to the next is no meeting of all.
     Ranks that take turns have no straggler, and the first wait may be the start of the recording.
     """
-    unnamed = all(one.group == NO_GROUP for one in matched.series)
-    if unnamed and {kind for one in matched.series for kind in one.operations} <= {"send/recv", "unknown"}:
+    if _may_be_pipeline(matched):
         return "low"
+    unnamed = all(one.group == NO_GROUP for one in matched.series)
     first = max(int(one.waiting_ns[0].sum()) for one in matched.series)
     doubtful = unnamed or part <= _MOSTLY or 2 * first > matched.waiting_ns
     return "medium" if doubtful else "high"
+
+
+def _may_be_pipeline(matched: Matched) -> bool:
+    """Whether all that was matched may be one rank handing work to the next, which waits for it by its place."""
+    if any(one.group != NO_GROUP for one in matched.series):
+        return False
+    return {kind for one in matched.series for kind in one.operations} <= {"send/recv", "unknown"}
 
 
 def _first_late(matched: Matched) -> str:

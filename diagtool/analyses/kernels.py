@@ -104,7 +104,8 @@ def _metrics(kernels: Kernels, context: Context) -> list[Metric]:
         here = kernels.window == index
         total = int(kernels.ns[here].sum())
         share = fraction(int(kernels.ns[here & unclassified].sum()), total)
-        reason = "" if total else "not-applicable: no kernel ran"
+        none = "undefined: the kernels have no length" if here.any() else "not-applicable: no kernel ran"
+        reason = "" if total else none
         found += [
             metric("kernels.count", int(here.sum()), window.labels),
             metric("kernels.unclassified_fraction", share, window.labels, reason=reason),

@@ -99,7 +99,11 @@ def integer(value: Any, otherwise: int) -> int:
 
 
 def product(sizes: list[int] | None) -> float | None:
-    return float(math.prod(map(float, sizes))) if sizes else None
+    """Blocks of a grid or threads of a block; None for none, which cannot be."""
+    try:
+        return float(math.prod(map(float, sizes))) or None if sizes else None
+    except OverflowError:
+        return None
 
 
 def counts(values: list[Any]) -> NDArray[np.float64]:

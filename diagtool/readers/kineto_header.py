@@ -13,6 +13,8 @@ from diagtool.readers.kineto_args import integer
 UNKNOWN_RANK = -1
 
 _AGREEING = 0.95
+# More multiprocessors than any device has.
+_MOST_SMS = 4096
 
 
 def devices(
@@ -63,7 +65,7 @@ def multiprocessors(
         largest = int(np.argmax(np.where(rows, blocks, 0)))
         count = round(float(blocks[largest] / blocks_per_sm[largest]))
         agreeing = np.isclose(blocks[rows] / max(count, 1), blocks_per_sm[rows], rtol=1e-3, atol=1e-5)
-        if count > 0 and np.mean(agreeing) > _AGREEING:
+        if 0 < count <= _MOST_SMS and np.mean(agreeing) > _AGREEING:
             found[int(index)] = count
     return found
 
@@ -76,13 +78,17 @@ def _undescribed(rank: int, index: int, multiprocessors: int | None) -> Device:
     )
 
 
+def _plausible(count: int, most: int) -> int | None:
+    return count if 0 < count <= most else None
+
+
 def _device(rank: int, index: int, item: dict[str, Any]) -> Device:
     major, minor = (integer(item.get(key), -1) for key in ("computeMajor", "computeMinor"))
     return Device(
         rank=rank,
         index=index,
         name=item["name"] if isinstance(item.get("name"), str) else "",
-        sms=max(integer(item.get("numSms"), 0), 0) or None,
+        sms=_plausible(integer(item.get("numSms"), 0), _MOST_SMS),
         memory_bytes=max(integer(item.get("totalGlobalMem"), 0), 0) or None,
         compute_capability=f"{major}.{minor}" if major >= 0 and minor >= 0 else None,
         warp_size=max(integer(item.get("warpSize"), 0), 0) or None,

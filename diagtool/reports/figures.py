@@ -46,8 +46,9 @@ def accounts(diagnosis: Diagnosis) -> tuple[Account, ...]:
     rows: dict[tuple[Scalar, Scalar], list[tuple[str, float, float]]] = {}
     for rank, device, name, seconds, share in table.rows:
         rows.setdefault((rank, device), []).append((str(name), _number(seconds), _number(share)))
+    idle = _idle_by_place(diagnosis)
     return tuple(
-        Account(rank, device, tuple(classes), _idle(diagnosis, {"rank": str(rank), "device": str(device)}))
+        Account(rank, device, tuple(classes), idle.get((str(rank), str(device)), {}))
         for (rank, device), classes in rows.items()
     )
 
@@ -112,13 +113,14 @@ def by_name(metrics: Sequence[Metric]) -> dict[str, list[Metric]]:
     return grouped
 
 
-def _idle(diagnosis: Diagnosis, labels: Mapping[str, str]) -> dict[str, float]:
-    shares: dict[str, float] = {}
+def _idle_by_place(diagnosis: Diagnosis) -> dict[tuple[str, str], dict[str, float]]:
+    """The idle shares by cause of each (rank, device)."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
     for cause in IDLE_CLASSES:
         for one in diagnosis.metrics(f"idle.{cause}_fraction"):
-            if one.value and all(one.labels.get(key) == value for key, value in labels.items()):
-                shares[cause] = one.value
-    return shares
+            if one.value:
+                found.setdefault((one.labels.get("rank", ""), one.labels.get("device", "")), {})[cause] = one.value
+    return found
 
 
 def _number(value: Scalar) -> float:

@@ -74,8 +74,7 @@ def diagnose_targets(
         found = Diagnosed(diagnose(timeline, scope), choose(timeline, scope))
     if not redacted:
         return found
-    files = found.diagnosis.source.files
-    return Diagnosed(redact(found.diagnosis), redact_timeline(found.timeline, files) if found.timeline else None)
+    return Diagnosed(redact(found.diagnosis), redact_timeline(found.timeline) if found.timeline else None)
 
 
 def is_diagnosis(path: Path) -> bool:

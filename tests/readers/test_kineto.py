@@ -4,6 +4,7 @@ import json
 
 import pytest
 from builders import (
+    H100,
     annotation,
     call,
     copy,
@@ -266,3 +267,11 @@ def test_reading_leaves_the_file_alone(tmp_path):
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["t.json"]
     assert json.loads(before)["traceEvents"]
+
+
+def test_shapes_and_devices_that_cannot_be_are_unknown(tmp_path):
+    odd = [kernel(0, 1, grid=[10**400, 1, 1]), kernel(2, 3, grid=[0, 1, 1]), kernel(4, 5, block=[10**400, 10**400, 1])]
+    found = timeline(tmp_path, *odd, deviceProperties=[H100 | {"numSms": 10**9}])
+    assert found.device["blocks"].isna().tolist() == [True, True, False]
+    assert found.device["threads"].isna().tolist() == [False, False, True]
+    assert found.devices[0].sms is None
