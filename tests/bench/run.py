@@ -106,7 +106,8 @@ def _heading() -> str:
         f"diagtool {metadata.version('diagtool')} with Python {platform.python_version()} and pandas"
         f" {metadata.version('pandas')}; {_cpu()}, {os.cpu_count()} cores, {platform.system()}.\n\n"
         "Whole processes in turns after one round that is not counted: median (smallest to largest). Ratios are taken"
-        " round\nby round. MB are 10^6 bytes; memory is the peak of what is resident."
+        " round\nby round. MB are 10^6 bytes; memory is the peak of what is resident. diagtool runs without pyarrow,"
+        " which its\ninstallation does not bring; where it is there pandas loads it, for 0.2 s and 40 MB more."
     )
 
 
@@ -120,7 +121,7 @@ def _cpu() -> str:
 
 
 def _profile(path: Path) -> Command:
-    return (BIN / "diagtool", "profile", path, "--json")
+    return (BIN / "python", Path(__file__).with_name("as_installed.py"), "profile", path, "--json")
 
 
 def _checked(samples: Sequence[Sample]) -> Sequence[Sample]:
