@@ -54,7 +54,14 @@ def run(timeline: Timeline, context: Context) -> Result:
     return Result(
         "communication",
         metrics=tuple(m for one in devices for m in _metrics(one, matched)),
-        findings=tuple(f for f in (_exposed(devices, matched), _straggler(devices, matched)) if f),
+        findings=tuple(
+            f
+            for f in (
+                _exposed(devices, matched, len(devices) == 1 and context.scope.rank is None),
+                _straggler(devices, matched),
+            )
+            if f
+        ),
         tables=tuple(t for t in (_collectives(timeline, context), _ranks(matched)) if t.rows),
     )
 
@@ -128,8 +135,11 @@ def _metrics(one: _Device, matched: Matched) -> list[Metric]:
     ]
 
 
-def _exposed(devices: Sequence[_Device], matched: Matched) -> Finding | None:
-    """Exposed collectives without the waits for a late rank, which are the straggler's."""
+def _exposed(devices: Sequence[_Device], matched: Matched, alone: bool) -> Finding | None:
+    """Exposed collectives without the waits for a late rank, which are the straggler's.
+
+    ``alone``: the trace is of one rank, and no other was left out by choice.
+    """
     worst = max(devices, key=lambda one: _share(one, one.exposed.total_ns - one.exposed_waiting_ns))
     lost = worst.exposed.total_ns - worst.exposed_waiting_ns
     exposed = sum(one.exposed.total_ns for one in devices)
@@ -154,7 +164,7 @@ def _exposed(devices: Sequence[_Device], matched: Matched) -> Finding | None:
         evidence=evidence,
         fix=(
             _SAME_STREAM if 2 * same > exposed else _OVERLAP,
-            *([_ALL_RANKS] if len(devices) == 1 else []),
+            *([_ALL_RANKS] if alone else []),
         ),
         where=worst.window.place,
     )

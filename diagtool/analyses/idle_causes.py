@@ -46,7 +46,7 @@ def _host_work(splits: Sequence[Split]) -> Table:
     parts = [part for one in splits for part in (one.by_name, one.outside_by_name)]
     rows = [(name, seconds(ns), fraction(ns, judged)) for name, ns in longest_first(parts)[:_MOST_NAMES]]
     columns = (Column("deepest call"), Column("time", "s"), Column("share", "fraction"))
-    return Table("host_work", "What the host ran while the device waited", columns, tuple(rows))
+    return Table("host_work", "What the host ran before the launches the device waited for", columns, tuple(rows))
 
 
 def _large_gaps(timeline: Timeline, splits: Sequence[Split]) -> Table:

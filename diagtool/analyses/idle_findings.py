@@ -11,7 +11,7 @@ from diagtool.engine_steps import main_steps, tokens
 from diagtool.grouping import distinct
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
-from diagtool.units import fraction, plural, seconds
+from diagtool.units import fraction, percent_text, plural, seconds
 
 # From here on recording Python calls is a large part of what the host does.
 _PYTHON_SHARE, _PYTHON_CALLS = 0.25, 1000
@@ -323,6 +323,7 @@ class _Judge:
                 Evidence("length of the gap", seconds(gap.length_ns), "s"),
                 Evidence("the gap", fraction(gap.length_ns, one.window.length_ns), "fraction", "the window"),
                 Evidence("the call before it", name_of(self._timeline.host, gap.launch_row)),
+                *self._held_up(one, gap),
                 Evidence("the work after it", name_of(self._timeline.device, gap.event_row)),
                 Evidence("busy", busy, "fraction", "the window without the gap"),
             ),
@@ -335,6 +336,20 @@ class _Judge:
             ),
             confidence="medium",
         )
+
+    def _held_up(self, one: Split, gap: Gap) -> list[Evidence]:
+        """The call of the rank that was held for most of a gap, where there is one."""
+        host = self._timeline.host
+        calls = np.flatnonzero(
+            (host["rank"] == one.window.rank) & host["kind"].isin(("sync", "copy", "launch", "other"))
+        )
+        starts, ends = host["start_ns"].to_numpy()[calls], host["end_ns"].to_numpy()[calls]
+        inside = np.minimum(ends, gap.end_ns) - np.maximum(starts, gap.start_ns)
+        if not len(inside) or 2 * inside.max() < gap.length_ns:
+            return []
+        longest = int(np.argmax(inside))
+        what = f"a call held for {percent_text(fraction(int(inside[longest]), gap.length_ns))} of it"
+        return [Evidence(what, name_of(host, int(calls[longest])))]
 
     def _graph_holes(self) -> list[Finding | None]:
         count = sum(one.graph_holes[0] for one in self._splits)

@@ -64,8 +64,10 @@ def value_text(value: object, unit: str) -> str:
         return duration_text(number)
     if unit == "fraction":
         return percent_text(number)
-    if unit in ("bytes", "bytes/s"):
-        return bytes_text(number) + unit.removeprefix("bytes")
+    if unit == "bytes":
+        return bytes_text(number)
+    if unit == "bytes/s":  # rates count in powers of ten, as datasheets do
+        return _scaled(number) + "B/s"
     if unit in ("flops", "flops/s"):
         return _scaled(number) + unit
     whole = number.is_integer() or 1000 <= abs(number) < float("inf")

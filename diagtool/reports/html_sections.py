@@ -26,18 +26,9 @@ def header(diagnosis: Diagnosis) -> Markup:
     looked = tag("p", join(sentences.looked_at(diagnosis), " \N{MIDDLE DOT} "), class_="looked")
     said = [
         *(tag("p", one, class_="second") for one in more),
-        *(tag("p", one, class_="pace") for one in _pace(diagnosis)),
+        *(tag("p", one, class_="pace") for one in (sentences.pace(diagnosis), sentences.unrelated(diagnosis)) if one),
     ]
     return join((looked, tag("h1", first), *said))
-
-
-def _pace(diagnosis: Diagnosis) -> Iterator[str]:
-    bound = diagnosis.bound_by
-    if diagnosis.window is None or bound.share is None:
-        return
-    paces = (bound, *((bound.next,) if bound.next else ()))
-    texts = (f"{one.resource} {percent_text(one.share)}{f' ({one.reason})' if one.reason else ''}" for one in paces)
-    yield f"Sets the pace: {', then '.join(texts)}."
 
 
 def capture(diagnosis: Diagnosis) -> Markup:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MOST_FINDINGS, _MOST_ROWS, _MOST_DEVICES, _MOST_VALUES = 8, 10, 16, 4
 _LONGEST_NAME = 120
 # A word that no dialect of Markdown reads as markup and GitHub links to nothing.
-_PLAIN_WORD = re.compile(r"\(?[^\W_](?:[^\W_]|[.,;:()%+/'\"=-])*|%[.,;:)]*")
+_PLAIN_WORD = re.compile(r"\(?[+-]?\d[\d.,]*[.,;:)]*|\(?[^\W_](?:[^\W_]|[.,;:()%+/'\"=-])*|%[.,;:)]*")
 _LINKED = re.compile(r"://|^www\.|:[^\W_]+:|\b[0-9a-f]{7,40}\b|\bGH-\d", re.IGNORECASE)
 _NUMBERED = re.compile(r"\d+[.)]")
 _SIGNS = {"<": "&lt;", ">": "&gt;", "->": "-&gt;"}
@@ -72,7 +72,7 @@ def prose(text: str) -> str:
 def _is_plain(word: str, *, first: bool) -> bool:
     if word in _SIGNS:
         return True
-    if first and _NUMBERED.fullmatch(word):
+    if first and (_NUMBERED.fullmatch(word) or word[0] in "+-"):
         return False
     return _PLAIN_WORD.fullmatch(word) is not None and _LINKED.search(word) is None
 
@@ -89,6 +89,9 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield f"## {looked_at}"
     first, *more = map(prose, sentences.verdict(diagnosis))
     yield from ("", f"**{first}**", *more)
+    for sentence in (sentences.pace(diagnosis, reasons=False), sentences.unrelated(diagnosis)):
+        if sentence:
+            yield from ("", prose(sentence))
     yield from _accounting(diagnosis)
     if sentences.asks_for_something(diagnosis):
         yield from _findings(diagnosis)

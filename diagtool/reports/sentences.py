@@ -12,6 +12,8 @@ _LEAST_UNKNOWN = 0.005
 # How the reason of a bound reads where the model's shapes gave it.
 _AT_ROOF = "of their roof"
 _NAMED_CLASSES = 5
+# Ranks of one run have windows of about the same length.
+_ALIKE = 10
 _SECONDS_PER_HOUR = 3600
 
 
@@ -52,6 +54,8 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
             f"{device} busy {percent_text(busy)} of the window of {duration_text(window.seconds)}, but the steps "
             f"spend another {duration_text(window.judged_outside_s)} on the host outside it."
         )
+    if bound.resource == "unknown" and (without := _busy_without_gap(diagnosis)):
+        first = f"{idle}, most of it in one gap that the trace does not explain; {without} busy without it."
     costliest = next((f for f in diagnosis.findings if f.lost_s), None)
     if costliest is None:
         return [first]
@@ -59,7 +63,61 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     if costliest.cause == "straggler":
         where = f", waiting for {place(costliest)}"
     share = percent_text(costliest.lost_fraction)
-    return [first, f"Costliest: {costliest.cause}, {duration_text(costliest.lost_s)} ({share}){where}."]
+    doubt = (
+        "; Python calls were recorded, which makes it look worse than it is" if _slowed(diagnosis, costliest) else ""
+    )
+    return [first, f"Costliest: {costliest.cause}, {duration_text(costliest.lost_s)} ({share}){where}{doubt}."]
+
+
+def _busy_without_gap(diagnosis: Diagnosis) -> str:
+    """How busy the device is beside its one unexplained gap, where that gap is the costliest finding."""
+    first = diagnosis.findings[0] if diagnosis.findings else None
+    if first is None or first.cause != "untraced-work" or len(diagnosis.devices) > 1:
+        return ""
+    found = (item.value for item in first.evidence if item.of == "the window without the gap")
+    value = next(found, None)
+    return percent_text(value) if isinstance(value, (int, float)) else ""
+
+
+def _slowed(diagnosis: Diagnosis, finding: Finding) -> bool:
+    """Whether what was recorded of Python is part of what a finding about the host says."""
+    noted = any(one.cause == "trace-integrity" and one.title.startswith("Python calls") for one in diagnosis.findings)
+    return finding.cause == "host-bound" and noted
+
+
+def pace(diagnosis: Diagnosis, *, reasons: bool = True) -> str:
+    """What sets the pace, with its share and the runner-up; empty without a window."""
+    bound = diagnosis.bound_by
+    if diagnosis.window is None or bound.share is None:
+        return ""
+    texts = [
+        f"{one.resource} {percent_text(one.share)}{f' ({one.reason})' if one.reason and reasons else ''}"
+        for one in (bound, bound.next)
+        if one is not None
+    ]
+    return f"Sets the pace: {', then '.join(texts)}."
+
+
+def unrelated(diagnosis: Diagnosis) -> str:
+    """A warning where the files look like different runs, whose common figures say little."""
+    lengths = [metric.value for metric in diagnosis.metrics("window.length_s") if metric.value]
+    names = {device.name for device in diagnosis.devices}
+    if len(lengths) < 2 or (max(lengths) <= _ALIKE * min(lengths) and len(names) == 1):
+        return ""
+    kinds = f" on {plural(len(names), 'kind')} of device" if len(names) > 1 else ""
+    return (
+        f"The files look like different runs: windows from {duration_text(min(lengths))} to "
+        f"{duration_text(max(lengths))}{kinds}. Diagnose them one by one."
+    )
+
+
+def modelled(diagnosis: Diagnosis) -> list[str]:
+    """Why a roofline that was asked for has no figure."""
+    reasons = {one.reason for one in diagnosis.metrics("roofline.fraction") if one.value is None}
+    result = diagnosis.result("roofline")
+    if result is not None and result.skipped and "give --model" not in result.skipped:
+        reasons.add(result.skipped)
+    return [f"roofline: {reason}." for reason in sorted(reasons)]
 
 
 def place(finding: Finding) -> str:

@@ -51,6 +51,9 @@ def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
     yield from wrapped(first, width, style="bold")
     for sentence in more:
         yield from wrapped(sentence, width)
+    for sentence in (sentences.pace(diagnosis, reasons=False), sentences.unrelated(diagnosis)):
+        if sentence:
+            yield from wrapped(sentence, width, style="dim")
     devices = accounts(diagnosis)
     if devices:
         yield Text("")
@@ -58,9 +61,9 @@ def _lines(diagnosis: Diagnosis, width: int, drawing: bool) -> Iterator[Text]:
     if sentences.asks_for_something(diagnosis):
         yield Text("")
         yield from _findings(diagnosis, width)
-    if not diagnosis.healthy:
-        yield from _tables(diagnosis, width)
+    yield from _tables(diagnosis, width)
     unknown = [*_read(diagnosis), *([] if diagnosis.healthy else sentences.unknown(diagnosis))]
+    unknown += [text for text in sentences.modelled(diagnosis) if text not in unknown]
     if unknown:
         yield Text("")
         yield Text("Not known", style="bold")
@@ -74,7 +77,9 @@ def _tables(diagnosis: Diagnosis, width: int) -> Iterator[Text]:
     host_waits = any(finding.cause in _HOST_CAUSES for finding in diagnosis.findings)
     waited = any(finding.cause == "straggler" for finding in diagnosis.findings)
     wanted = {"host_work": host_waits, "collective_ranks": waited}
-    for name in ("large_gaps", "host_work", "collective_ranks", "roofline", "kernels", "suspects"):
+    every = ("large_gaps", "host_work", "collective_ranks", "roofline", "kernels", "suspects")
+    # A healthy input ends with its accounting, and with the roofline where one was asked for.
+    for name in ("roofline",) if diagnosis.healthy else every:
         table = diagnosis.table(name)
         if table is not None and wanted.get(name, True):
             yield Text("")
