@@ -71,7 +71,8 @@ class Context:
     """Facts computed once and shared by the analyses; they stand in rows of the screened timeline's tables.
 
     ``launches``: for each device row the host row that launched it, or launches.NO_LAUNCH. ``graph_launched``: whether
-    that was a graph launch. ``work``: class of each device row: compute, communication, or a kind of copy.
+    that was a graph launch. ``work``: class of each device row: compute, communication, or a kind of copy. ``shapes``:
+    occupancy of each kernel. ``steps``: those of every device, with the work each launched.
     """
 
     windows: tuple[DeviceWindow, ...]

@@ -82,12 +82,16 @@ def test_the_wheel_has_everything_and_runs_with_the_light_requirements(tmp_path)
         done = subprocess.run([*install, *step], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     for arguments in (["--help"], ["profile", "--help"], ["explain", "--help"], ["doctor", "--help"], ["doctor"],
-                      ["explain", "host-bound"], ["profile", ROOT / "tests/data/decode_eager.json.gz"]):  # fmt: skip
+                      ["explain", "host-bound"], ["compare", "--help"],
+                      ["profile", ROOT / "tests/data/decode_eager.json.gz", "-q", "-o", "page.html"]):  # fmt: skip
         done = subprocess.run(
             [binaries / "diagtool", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
         )
         assert (done.returncode, done.stderr) == (0, ""), arguments
         assert done.stdout
+    page = (tmp_path / "page.html").read_text()
+    assert "</style>" in page
+    assert page.count("</script>") >= 2, "the scripts travel with the package"
     done = python(
         "import diagtool.kernels, diagtool; print(diagtool.__file__)", interpreter=binaries / "python", cwd=tmp_path
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagtool.context import Context, DeviceWindow
-from diagtool.diagnosis import Evidence, Finding, Fix, Metric, Result, finding, metric
+from diagtool.diagnosis import Device, Evidence, Finding, Fix, Metric, Result, finding, metric
 from diagtool.grouping import distinct, groups
 from diagtool.intervals import Ns
 from diagtool.kernel_classes import kernel_class
@@ -86,7 +86,7 @@ def _metrics(timeline: Timeline, context: Context, launched: LaunchShapes, windo
     known = context.launches[kernels] != NO_LAUNCH
     known &= np.isfinite(launched.occupancy[kernels]) & np.isfinite(launched.grid_limited[kernels])
     weight = lengths[known]
-    missing = "" if weight.sum() else _no_occupancy(timeline, window, total)
+    missing = "" if weight.sum() else _no_occupancy(context.device_of(timeline, window), total)
     labels = window.labels
     return [
         metric("sm.utilization_fraction", utilization, labels, method="estimated", reason=reason),
@@ -117,13 +117,12 @@ def _no_estimate(launched: LaunchShapes, kernels: Ns, lengths: Ns, window: Devic
     return ""
 
 
-def _no_occupancy(timeline: Timeline, window: DeviceWindow, kernel_ns: int) -> str:
-    device = next((d for d in timeline.devices if (d.rank, d.index) == (window.rank, window.device)), None)
+def _no_occupancy(device: Device, kernel_ns: int) -> str:
     if not kernel_ns:
         return "not-applicable: no kernel ran"
-    if device is not None and device.warp_size == 64:
+    if device.warp_size == 64:
         return "unsupported: the rules known here are NVIDIA's"
-    if device is None or device.compute_capability is None:
+    if device.compute_capability is None:
         return "missing: the trace does not state the compute capability"
     return "missing: no kernel of the window has both its launch and its registers and shared memory in the trace"
 
