@@ -14,7 +14,6 @@ from diagtool.timeline import Timeline
 from diagtool.units import percent_text, plural, seconds
 
 _NO_ROWS = {
-    "steps": "no step marks",
     "device": "no device events: the trace holds {host} only; record with the device's activity, "
     "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
 }

@@ -27,7 +27,7 @@ ANALYSES: tuple[Analysis, ...] = (
     Analysis("copies", "What was copied, how fast, and was it hidden?", ("device",), copies.run),
     Analysis("graphs", "How much of the work is launched as GPU graphs?", ("device",), graphs.run),
     Analysis("steps", "How long does a step take, and which stand out?", ("device",), steps.run),
-    Analysis("roofline", "How near are attention and linear layers to the roofs?", ("device", "steps"), roofline.run),
+    Analysis("roofline", "How near are attention and linear layers to the roofs?", ("device",), roofline.run),
     Analysis("work_done", "How much work was done?", ("device",), work_done.run),
     Analysis("start_up", "What was compiled, tuned or loaded while recording?", ("device",), start_up.run),
     Analysis("trace_integrity", "Can the trace be believed?", (), trace_integrity.run),

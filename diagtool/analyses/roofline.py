@@ -108,6 +108,9 @@ def _points(
     ]
     sums = marks[columns].to_numpy(dtype=np.float64, na_value=np.nan)
     known = np.isfinite(sums).all(axis=1) & (sums[:, [0, 4]].sum(axis=1) > 0)
+    if not len(marks):
+        reasons.append("no step marks")
+        return []
     if not known.any():
         reasons.append("the step marks do not state the sums of tokens and contexts")
         return []
