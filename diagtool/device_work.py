@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from diagtool.kernel_classes import collective_family
+from diagtool.kernel_classes import collective_family, kernel_class
 
 _COPY_KINDS = (
     ("peer", re.compile(r"PtoP|PeerToPeer|P2P", re.IGNORECASE)),
@@ -29,6 +29,12 @@ def classify(device: pd.DataFrame) -> NDArray[Any]:
     kind = device["kind"].to_numpy()
     work = np.where(kind == "kernel", as_kernel[codes], np.where(kind == "copy", as_copy[codes], "set"))
     return work.astype(object)
+
+
+def kernel_classes(device: pd.DataFrame) -> NDArray[np.str_]:
+    """Kernel class of each device row, see kernel_classes.CLASSES; judged once per name."""
+    classes = np.array([kernel_class(str(name)) for name in device["name"].cat.categories] or [""])
+    return classes[device["name"].cat.codes.to_numpy()]
 
 
 def _copy_kind(name: str) -> str:

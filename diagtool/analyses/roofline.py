@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagtool.context import Context, DeviceWindow
+from diagtool.device_work import kernel_classes
 from diagtool.diagnosis import Column, Metric, Result, Scalar, Table, metric
 from diagtool.engine_steps import NO_STEP, main_steps, step_of_work
 from diagtool.hardware.peaks import Peaks
-from diagtool.kernel_classes import kernel_class
 from diagtool.model_shapes import ModelShapes
 from diagtool.timeline import Timeline
 from diagtool.units import seconds
@@ -155,8 +155,7 @@ def _misfit(model: ModelShapes, spent: Mapping[str, int], experts_ns: int) -> st
 
 def _time_by_part(timeline: Timeline, rows: NDArray[np.int64], parts: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
     """Time of the kernels of some classes."""
-    classes = np.array([kernel_class(str(name)) for name in timeline.device["name"].cat.categories] or [""])
-    of_row = classes[timeline.device["name"].cat.codes.to_numpy()[rows]]
+    of_row = kernel_classes(timeline.device)[rows]
     lengths = (timeline.device["end_ns"].to_numpy() - timeline.device["start_ns"].to_numpy())[rows]
     return {part: int(lengths[np.isin(of_row, kinds)].sum()) for part, kinds in parts.items()}
 

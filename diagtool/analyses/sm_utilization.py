@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagtool.context import Context, DeviceWindow
+from diagtool.device_work import kernel_classes
 from diagtool.diagnosis import Device, Evidence, Finding, Fix, Metric, Result, finding, metric
 from diagtool.grouping import distinct, groups
 from diagtool.intervals import Ns
-from diagtool.kernel_classes import kernel_class
 from diagtool.launch_shapes import Floats, LaunchShapes
 from diagtool.launches import NO_LAUNCH
 from diagtool.timeline import Timeline
@@ -135,7 +135,9 @@ def _small_grid(timeline: Timeline, context: Context, launched: LaunchShapes) ->
     evenly would save.
     """
     empty = np.where(launched.per_sm < 1, 1 - launched.per_sm, 0.0)
-    products = np.isin(_classes(timeline), _LONG_BLOCKS) & (launched.waves > 1) & (launched.waves < _MOST_WAVES)
+    products = (
+        np.isin(kernel_classes(timeline.device), _LONG_BLOCKS) & (launched.waves > 1) & (launched.waves < _MOST_WAVES)
+    )
     empty = np.where(products, 1 - launched.waves / np.ceil(launched.waves), empty)
     return _of_kernels(
         timeline,
@@ -161,7 +163,7 @@ def _low_occupancy(timeline: Timeline, context: Context, launched: LaunchShapes)
     Products and attention are left out: they run at low occupancy on purpose. The loss takes speed to grow with the
     warps up to half of what an SM holds.
     """
-    by_warps = ~np.isin(_classes(timeline), _LOW_ON_PURPOSE)
+    by_warps = ~np.isin(kernel_classes(timeline.device), _LOW_ON_PURPOSE)
     rows = _candidates(timeline, context) & by_warps & (launched.occupancy <= _LOW) & (launched.waves >= 1)
     return _of_kernels(
         timeline,
@@ -174,12 +176,6 @@ def _low_occupancy(timeline: Timeline, context: Context, launched: LaunchShapes)
         lambda row: f"{percent_text(launched.occupancy[row])}, by {launched.limiters[launched.limiter[row]]}",
         (Fix("Give each block less of what limits it: fewer registers per thread, less shared memory."),),
     )
-
-
-def _classes(timeline: Timeline) -> NDArray[np.str_]:
-    """Kernel class of each row of ``device``."""
-    classes = np.array([kernel_class(str(name)) for name in timeline.device["name"].cat.categories] or [""])
-    return classes[timeline.device["name"].cat.codes.to_numpy()]
 
 
 def _candidates(timeline: Timeline, context: Context) -> NDArray[np.bool_]:

@@ -1,11 +1,10 @@
 """``diagtool compare``: what changed between two captures."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from diagtool.cli.profile import WINDOW_HELP
+from diagtool.cli.options import AsJson, Force, Quiet, Redact, Window, say_written, wanted_outputs
 from diagtool.cli.streams import progress, until_the_reader_leaves
 from diagtool.errors import ExitCode, UsageError
 
@@ -15,17 +14,15 @@ TARGET_HELP = "A trace, a directory of rank traces, or a diagnosis.json."
 def compare(
     before: Annotated[str | None, typer.Argument(metavar="A", help=f"Before: {TARGET_HELP.lower()}")] = None,
     after: Annotated[str | None, typer.Argument(metavar="B", help=f"After: {TARGET_HELP.lower()}")] = None,
-    window: Annotated[str | None, typer.Option("--window", metavar="KIND", help=WINDOW_HELP)] = None,
+    window: Window = None,
     outputs: Annotated[
         list[str] | None,
         typer.Option("--output", "-o", metavar="[FORMAT:]PATH", help="Write a report; repeatable; - is stdout."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Only JSON on stdout, as -o json:-.")] = False,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")] = False,
-    redact: Annotated[
-        bool | None, typer.Option("--redact/--no-redact", help="Leave file names, paths and hosts out.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")] = False,
+    as_json: AsJson = False,
+    force: Force = False,
+    redact: Redact = None,
+    quiet: Quiet = False,
 ) -> None:
     """Say what changed from one capture to another, per unit of work; exit code 3 where they cannot be compared."""
     from diagtool import config, reports
@@ -40,17 +37,11 @@ def compare(
     if before is None or after is None:
         raise UsageError("compare needs two TARGETs", "give two traces: diagtool compare before.json.gz after.json.gz")
     paths = resolve([before, after])
-    texts = [*(["json:-"] if as_json else []), *(outputs or [])]
-    wanted = reports.parse_outputs(texts, force=force, inputs=paths)
-    if not any(output.path == reports.STDOUT for output in wanted):
-        wanted = [*reports.parse_outputs(["-"]), *wanted]
-    wanted = of_comparison(wanted)
+    wanted = of_comparison(wanted_outputs(outputs, as_json=as_json, force=force, inputs=paths))
     with progress(not quiet and not as_json) as on_progress:
         hidden = settings.redact if redact is None else redact
         comparison = compare_targets(paths, window, default=settings.window, redacted=hidden, on_progress=on_progress)
     with until_the_reader_leaves():
-        for path in reports.write(comparison, wanted):
-            if not quiet:
-                typer.echo(f"Wrote {Path(path)}", err=True)
+        say_written(reports.write(comparison, wanted), quiet=quiet)
     if comparison.refused:
         raise typer.Exit(ExitCode.NO_VERDICT)

@@ -1,14 +1,13 @@
 """``diagtool profile``: diagnose a trace."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from diagtool.cli.options import AsJson, Force, Quiet, Redact, Window, say_written, wanted_outputs
 from diagtool.cli.streams import progress, until_the_reader_leaves
 from diagtool.errors import UsageError
 
-WINDOW_HELP = "What shares refer to: device (first to last device event) or steps (the step marks)."
 OUTPUT_HELP = "Write a report; repeatable; - is stdout. A .csv or .parquet file holds the table it is named after."
 MODEL_HELP = "The model that ran, for the roofline: a preset (qwen3-8b), or a config.json; ,tp=N shares it."
 PEAK_HELP = "Peaks of the device in place of its datasheet's: bandwidth=3.35e12,bf16=989e12 (bytes/s, FLOP/s)."
@@ -19,7 +18,7 @@ def profile(
         list[str] | None,
         typer.Argument(metavar="TARGET", help="A trace (.json, .json.gz), several, or a directory of rank traces."),
     ] = None,
-    window: Annotated[str | None, typer.Option("--window", metavar="KIND", help=WINDOW_HELP)] = None,
+    window: Window = None,
     outputs: Annotated[
         list[str] | None,
         typer.Option("--output", "-o", metavar="[FORMAT:]PATH", help=OUTPUT_HELP),
@@ -32,12 +31,10 @@ def profile(
     device: Annotated[int | None, typer.Option("--device", help="Only this device.")] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="NAME|FILE", help=MODEL_HELP)] = None,
     peak: Annotated[str | None, typer.Option("--peak", metavar="KEY=VALUE,...", help=PEAK_HELP)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Only JSON on stdout, as -o json:-.")] = False,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")] = False,
-    redact: Annotated[
-        bool | None, typer.Option("--redact/--no-redact", help="Leave file names, paths and hosts out.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")] = False,
+    as_json: AsJson = False,
+    force: Force = False,
+    redact: Redact = None,
+    quiet: Quiet = False,
 ) -> None:
     """Say where the time of a trace went, why, and what to change."""
     from diagtool import config, reports
@@ -49,14 +46,10 @@ def profile(
     settings = config.load()
     scope = scope_of(settings, window=window, steps=steps, rank=rank, device=device, model=model, peak=peak)
     paths = resolve(targets)
-    wanted = reports.parse_outputs([*(["json:-"] if as_json else []), *(outputs or [])], force=force, inputs=paths)
-    if not any(output.path == reports.STDOUT for output in wanted):
-        wanted = [*reports.parse_outputs(["-"]), *wanted]
+    wanted = wanted_outputs(outputs, as_json=as_json, force=force, inputs=paths)
     with progress(not quiet and not as_json) as on_progress:
         hidden = settings.redact if redact is None else redact
         asked = any(option is not None for option in (window, steps, rank, device, model, peak))
         found = diagnose_targets(paths, scope, asked=asked, redacted=hidden, on_progress=on_progress)
     with until_the_reader_leaves():
-        for path in reports.write(found.diagnosis, wanted, timeline=found.timeline):
-            if not quiet:
-                typer.echo(f"Wrote {Path(path)}", err=True)
+        say_written(reports.write(found.diagnosis, wanted, timeline=found.timeline), quiet=quiet)
